@@ -26,6 +26,14 @@ class TargetInterpreter(Facts, frozen=True, kw_only=True):
     sys_path: list[str] = []
 
 
+class Overwritten(Facts, frozen=True, kw_only=True):
+    """Files that a distribution recorded, and that now have the content that another one recorded."""
+
+    by: str  # the other one's name
+    files: int  # that both recorded with different content
+    example: str  # one that was read and compared
+
+
 class Distribution(Facts, frozen=True, kw_only=True):
     name: str  # as in its metadata
     normalized: str  # PEP 503
@@ -38,6 +46,7 @@ class Distribution(Facts, frozen=True, kw_only=True):
     missing: list[str] = []  # the first 20 of RECORD's files that are not on disk
     missing_count: int = 0
     cut_off: list[str] = []  # RECORD's shared libraries that end before their own headers say
+    overwritten: list[Overwritten] = []  # where another one's files replaced its own
     keras_2: str = ""  # what in its code only Keras 2 has: "tf_keras"
     shadowed: bool = False  # an earlier sys.path entry holds the same name
 

@@ -21,7 +21,7 @@ from targets import (
     tensorflow,
 )
 
-from envcheck.facts.target import Distribution, Loader
+from envcheck.facts.target import Distribution, Loader, Overwritten
 from envcheck.findings.model import CheckResult
 
 CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 6, 8, 9, 11, 13)]
@@ -172,6 +172,14 @@ TF_CUDA = [f"{name}=={version} ; extra == 'and-cuda'" for name, version in AND_C
             "torchvision!=0.20 torch==2.13.0",
         ),
         ("scikit-cuda 1", "numpy<2 numpy 2.1", "warn", "numpy", "'numpy<2'"),
+        # what no metadata says, of itself and of another release's framework
+        ("onnx 1.19.0", "ml-dtypes ml-dtypes 0.4.1", "fail", "float4", "'ml-dtypes>=0.5.0'"),
+        ("onnx 1.19.1", "ml-dtypes ml-dtypes 0.4.1", "pass", "", ""),
+        ("torch 2.2.2", "numpy numpy 2.0.0", "fail", "Numpy is not available", "'numpy<2'"),
+        ("torch 2.3.0", "numpy numpy 2.0.0", "pass", "", ""),
+        ("torchaudio 2.11.0", "x torch 2.10.0", "fail", "symbol", "'torchaudio<2.11.0' torch=="),
+        ("torchaudio 2.11.0", "x torch 2.12.0", "pass", "", ""),
+        ("numpy 1", "x x 1", "pass", "", ""),
     ],
 )
 def test_an_unmet_requirement_weighs_as_much_as_its_consequence(
@@ -217,6 +225,41 @@ def test_an_extra_that_is_there_for_the_most_part_lacks_the_rest(
     )
     assert result.outcome == outcome
     assert not gone or outcome == "pass" or gone[0] in result.findings[0].message
+
+
+def test_what_another_needs_as_it_is_stays() -> None:
+    result = on(
+        "PKG-009",
+        dist("tensorflow", "2.18.0", requires=["ml-dtypes<0.5.0,>=0.4.0"]),
+        dist("onnx", "1.19.0", requires=["ml_dtypes"]),
+        dist("ml-dtypes", "0.4.1"),
+    )
+    (finding,) = result.findings
+    assert finding.remedy and finding.remedy.commands[0].endswith(
+        "'onnx<1.19.0' 'ml-dtypes<0.5.0,>=0.4.0'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("loser", "winner", "required", "outcome", "kept"),
+    [
+        ("onnxruntime-gpu", "onnxruntime", [], "fail", "onnxruntime-gpu==1"),
+        ("onnxruntime", "onnxruntime-gpu", [], "warn", "onnxruntime-gpu==1"),
+        ("nvidia-nccl-cu12", "nvidia-nccl-cu11", ["nvidia-nccl-cu12"], "fail", "cu12==1"),
+        ("opencv-python", "opencv-python-headless", [], "warn", "opencv-python==1"),
+        ("tensorflow", "tensorflow-cpu", [], "pass", ""),  # PKG-003
+    ],
+)
+def test_overwritten_files(
+    loser: str, winner: str, required: list[str], outcome: str, kept: str
+) -> None:
+    lost = [Overwritten(by=winner, files=3, example="a/b.so")]
+    found = packages(dist(loser, "1", overwritten=lost), dist(winner, "1"), required=required)
+    result = on("PKG-021", packages=found)
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert finding.remedy is not None
+        assert kept in finding.remedy.commands[0] and "a/b.so" in finding.message
 
 
 def test_one_command_for_what_two_packages_require_together() -> None:

@@ -93,6 +93,36 @@ def test_missing_files_are_counted_and_the_first_are_named_libraries_first(tmp_p
     assert "../../../bin/tool" not in found.missing
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "file", "lost"),
+    [
+        ("onnxruntime-gpu", "onnxruntime", "onnxruntime/capi/state.so", True),
+        ("nvidia-nccl-cu12", "nvidia-nccl-cu11", "nvidia/nccl/lib/libnccl.so.2", True),
+        ("opencv-python", "opencv-python-headless", "cv2/cv2.abi3.so", True),  # of no field
+        ("keras", "keras-nlp", "tests/a.py", False),  # by mistake in many
+        ("keras", "keras-nlp", "shared/__init__.py", False),  # a namespace
+    ],
+)
+def test_of_two_that_bring_a_file_the_disk_says_whose_it_is(
+    tmp_path: Path, first: str, second: str, file: str, lost: bool
+) -> None:
+    install(tmp_path, first, "1.0", (file,))
+    install(tmp_path, second, "1.0", (file, "own.py"))
+    found = {one.normalized: one.overwritten for one in collect(tmp_path)[0].distributions}
+    if lost:
+        (fact,) = found.pop(first)
+        assert (fact.by, fact.files, fact.example) == (second, 1, file)
+    assert not any(found.values())
+
+
+def test_what_limits_a_frameworks_requirement_is_described(tmp_path: Path) -> None:
+    install(tmp_path, "jax", "0.4", requires=("scipy>=1.7",))
+    install(tmp_path, "a-user", "1", requires=("scipy<1.11",))
+    install(tmp_path, "another", "1", requires=("scipy", "flask<2", "scipy<1; extra == 'x'"))
+    names = {one.normalized for one in collect(tmp_path)[0].distributions}
+    assert names == {"jax", "a-user"}
+
+
 def test_eggs_of_setuptools(tmp_path: Path) -> None:
     info = tmp_path / "gast-0.2.2-py3.7.egg-info"
     info.mkdir(parents=True)

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import libraries
 from .contents import Content, Library, Link
 from .machine import Machine
 
@@ -248,7 +249,14 @@ def _installed(package: Package) -> dict[str, Content]:
 
 
 def _digest(content: Content) -> str:
-    if not isinstance(content, str):
+    if isinstance(content, Library):
+        try:
+            raw = libraries.built(content).read_bytes()
+        except libraries.NoCompiler:
+            return ""
+    elif isinstance(content, str):
+        raw = content.encode()
+    else:
         return ""
-    digest = hashlib.sha256(content.encode()).digest()
+    digest = hashlib.sha256(raw).digest()
     return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

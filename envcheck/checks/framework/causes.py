@@ -62,10 +62,17 @@ def found(
     return cause.found([*about_framework(facts), *subjects], shown, **given)
 
 
+IMPORT_FOLLOWS = ("HOST-002", "PKG-001", "PKG-002", "FRM-007", "LIB-009", "ENV-011")
+# What else explains some of FRM-001's causes: an overwritten library, a requirement that is not met.
+_EXPLAINED = {"libraries-mixed": ["PKG-021"], "required-too-old": ["PKG-009"]}
+_EXPLAINED["required-too-new"] = _EXPLAINED["required-too-old"]
+
+
 def import_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:
     """A cause of FRM-001."""
     headline = "{framework} does not import: " + says
-    return fail(key, headline, f"{headline}.", remedy, source=source)
+    follows = [*IMPORT_FOLLOWS, *_EXPLAINED.get(key, [])]
+    return fail(key, headline, f"{headline}.", remedy, source=source, follows=follows)
 
 
 def sees_too_few(key: str, says: str, remedy: str = "", source: str = "") -> Cause:

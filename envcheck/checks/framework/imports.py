@@ -26,7 +26,7 @@ from ..target import (
 )
 from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn, word
 from ..visible import capabilities
-from .causes import IMPORT, explain, import_fails
+from .causes import IMPORT, IMPORT_FOLLOWS, explain, import_fails
 from .error_files import CAUSES as FILE_CAUSES
 from .error_files import explain_files
 from .version_causes import CAUSES, explain_missing, explain_versions
@@ -43,6 +43,7 @@ NO_PLATFORM = fail(
     "JAX_PLATFORMS={value} asks for CUDA, and this JAX was built without it: every use of {framework} fails.",
     "Unset it, or install JAX's CUDA half.",
     "unset JAX_PLATFORMS",
+    follows=IMPORT_FOLLOWS,
 )
 
 
@@ -64,14 +65,7 @@ NO_PLATFORM = fail(
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
     ),
-    follows=(
-        "HOST-002",
-        "PKG-001",
-        "PKG-002",
-        "FRM-007",
-        "LIB-009",
-        "ENV-011",
-    ),
+    follows=(*IMPORT_FOLLOWS, "PKG-009", "PKG-021"),
 )
 @per_framework(gpus=False, imported=False)
 def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:

@@ -22,6 +22,9 @@ from .causes import Explained, import_fails
 _FITS = "Install a {package} that fits."
 TOO_OLD = import_fails("package-too-old", "{package}{has} is too old for it{needs}", _FITS)
 TOO_NEW = import_fails("package-too-new", "{package}{has} is too new for it{needs}", _FITS)
+# Where the framework's own metadata requires another version: PKG-009 says so.
+BELOW = import_fails("required-too-old", "{package}{has} is too old for it{needs}", _FITS)
+ABOVE = import_fails("required-too-new", "{package}{has} is too new for it{needs}", _FITS)
 UNFIT = import_fails(
     "package-unfit",
     "{package}{has} is of another version than it needs{needs}",
@@ -43,7 +46,7 @@ HALF = import_fails(
     " comes first",
     "Reinstall it; check that no file or folder of that name is in the directory where Python starts.",
 )
-CAUSES = (TOO_OLD, TOO_NEW, UNFIT, MISSING, REMOVED, HALF)
+CAUSES = (TOO_OLD, TOO_NEW, BELOW, ABOVE, UNFIT, MISSING, REMOVED, HALF)
 
 
 def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
@@ -73,7 +76,8 @@ def _explained(
     required = _required(view, owner, package)
     either = (one for one in (required, SpecifierSet(fits)) if one)
     wanted = next((one for one in either if has is None or has not in _all(one)), SpecifierSet())
-    if wanted is not required:
+    stated = wanted is required
+    if not stated:
         # The version that is here fulfils what is required: its lower bounds say no more.
         lower = ">=" if fits.startswith(">=") else ""
         wanted &= SpecifierSet(",".join(str(one) for one in required if one.operator != lower))
@@ -84,7 +88,8 @@ def _explained(
     }
     if wanted:
         commands = [pip_install(view, f"{package}{wanted}")]
-        cause = TOO_OLD if _is_old(wanted, has) else TOO_NEW
+        old = _is_old(wanted, has)
+        cause = (BELOW if old else ABOVE) if stated else (TOO_OLD if old else TOO_NEW)
     else:
         again = [] if owner is None else [f"{owner.name}=={owner.version}", package]
         options = "--force-reinstall --no-cache-dir"

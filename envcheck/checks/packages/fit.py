@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ...data.packages import TENSORFLOWS, component, cuda_major
@@ -24,13 +26,21 @@ from ..target import (
 from ..verdicts import Passed, Verdicts, about, check, fail, warn, words
 from .common import found
 from .jax import misfits as jax_misfits
-from .requirements import Unmet, half_extra, marker_environment, requirements, together, unmet
+from .requirements import (
+    Unmet,
+    half_extra,
+    marker_environment,
+    requirements,
+    together,
+    unmet,
+    why_unstated,
+)
 
 MIXED = warn(
     "cuda-majors-mixed",
     "CUDA libraries of several majors are mixed",
-    "{packages} are the same library for several CUDA majors: they overwrite each other's files, and one"
-    " process may load both.",
+    "{packages}: the same library for several CUDA majors. They overwrite each other's files, and one process"
+    " may load both.",
     "Give each framework an environment of its own; see which of them requires which.",
 )
 
@@ -42,6 +52,7 @@ MIXED = warn(
     about="NVIDIA's wheels for CUDA 11 and CUDA 12 unpack into the same directories, and files whose name"
     " carries no CUDA version (cuDNN, NCCL, cuRAND, cuSOLVER) overwrite each other.",
     sources=("files in the nvidia-*-cu11 and nvidia-*-cu12 wheels", "pytorch#185512 and #188892"),
+    follows=("PKG-021",),
 )
 def cuda_majors(view: SnapshotView) -> Verdicts:
     parts: dict[str, list[tuple[Distribution, int]]] = {}
@@ -52,15 +63,16 @@ def cuda_majors(view: SnapshotView) -> Verdicts:
     if not parts:
         raise Skip("no NVIDIA library wheels in the target")
     mixed = {name: wheels for name, wheels in parts.items() if len({m for _, m in wheels}) > 1}
-    for name, wheels in mixed.items():
-        names = " and ".join(named(one) for one, _ in wheels)
+    if mixed:
+        every = [one for wheels in mixed.values() for one, _ in wheels]
+        pairs = [" and ".join(named(one) for one, _ in wheels) for wheels in mixed.values()]
         yield MIXED.found(
-            about("package", name),
-            [view.evidence(PLACE, names)],
-            commands=[pip(view, f"show {words([one.name for one, _ in wheels])}")],
-            packages=names,
+            [subject for name in mixed for subject in about("package", name)],
+            [view.evidence(PLACE, pair) for pair in pairs],
+            commands=[pip(view, f"show {words([one.name for one in every])}")],
+            packages="; ".join(pairs),
         )
-    if not mixed:
+    else:
         majors = {major for wheels in parts.values() for _, major in wheels}
         yield Passed(f"{len(parts)} libraries, all for CUDA {' or '.join(map(str, majors))}")
 
@@ -88,7 +100,10 @@ _OF_FRAMEWORKS = (*TENSORFLOWS, "torch", "jax")
     about="A later installation may have replaced or removed what an earlier package requires; pip prints"
     " that once and continues. It fails where use does: a framework's requirement that is gone or of a"
     " later major version, a package compiled for another version of the framework, and CUDA's wheels.",
-    sources=("the packages' own metadata (Requires-Dist)",),
+    sources=(
+        "the packages' own metadata (Requires-Dist)",
+        "what it does not say: unstated_requirements.csv, a source in every row",
+    ),
     follows=("PKG-002", "ENV-011"),
 )
 def requirements_met(view: SnapshotView) -> Verdicts:
@@ -101,10 +116,13 @@ def requirements_met(view: SnapshotView) -> Verdicts:
         raise Skip("none of the target's packages says what it requires")
     collected = fact(view.target.packages, "required") or []
     every = [one for each in asked for one in requirements(each, environment)]
+    frameworks = [one for one in asked if one.normalized in _OF_FRAMEWORKS]
+    imported = {one.name for each in frameworks for one in requirements(each, environment)}
+    imported |= set(collected)
     broken = 0
     for one in asked:
         gaps = unmet(one, distributions, environment, collected)
-        gaps = [gap for gap in gaps if gap.requirement.name not in reported]
+        gaps = [gap for gap in gaps if not _said(one, gap, reported, imported)]
         missing = half_extra(one, distributions, environment)
         gaps += [Unmet(gone, None) for gone in missing if not _elsewhere(view, gone.name)]
         if not gaps:
@@ -112,7 +130,7 @@ def requirements_met(view: SnapshotView) -> Verdicts:
         broken += 1
         wanted = [f"{gap.requirement.name}{gap.requirement.specifier}" for gap in gaps]
         states = [f"(is {gap.found.version})" if gap.found else "(is missing)" for gap in gaps]
-        consequences = [why for gap in gaps if (why := _consequence(one, gap, collected))]
+        consequences = [why for gap in gaps if (why := _consequence(view, one, gap, collected))]
         cause = FAILS if consequences and "+nv" not in one.version else UNMET
         yield found(
             view,
@@ -127,6 +145,15 @@ def requirements_met(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(asked)} packages of this field have what they require")
 
 
+def _said(
+    one: Distribution, gap: Unmet, reported: Container[str], imported: Container[str]
+) -> bool:
+    """Whether another check says it: PKG-017, PKG-018, or the import of the framework that needs it."""
+    name = gap.requirement.name
+    of_import = one.normalized in imported and why_unstated(one, gap.requirement) != ""
+    return name in reported or (one.normalized == "tf-keras" and name in TENSORFLOWS) or of_import
+
+
 def _elsewhere(view: SnapshotView, wheel: str) -> bool:
     """Whether the loader finds this wheel's library in another place, or it holds none that it knows."""
     part = component(wheel)
@@ -136,7 +163,9 @@ def _elsewhere(view: SnapshotView, wheel: str) -> bool:
     return part is None or part.name not in COMPONENT.values() or part.name in there
 
 
-def _consequence(one: Distribution, gap: Unmet, collected: Container[str]) -> str:
+def _consequence(
+    view: SnapshotView, one: Distribution, gap: Unmet, collected: Container[str]
+) -> str:
     """What fails without it, as the end of a sentence; "" where nothing is known to."""
     name, of_framework = gap.requirement.name, one.normalized in _OF_FRAMEWORKS
     if gap.found is None:
@@ -146,9 +175,17 @@ def _consequence(one: Distribution, gap: Unmet, collected: Container[str]) -> st
             return f"without {name} it does not use the GPU"
         ours = of_framework or one.normalized in collected
         return f"what imports {name} fails" if ours else ""
+    if why := why_unstated(one, gap.requirement):
+        return why
     pinned = any(bound.operator in ("==", "===") for bound in gap.requirement.specifier)
     if pinned and gap.found.normalized in _OF_FRAMEWORKS:
         return f"it is compiled for that {name} alone, and fails with another"
+    for facts in framework_facts(view) if of_framework else ():
+        error = known(facts.import_error) or ""
+        if not facts.imported and canonicalize_name(name).replace("-", "_") in re.split(
+            r"[^\w.]+|\.", error
+        ):
+            return f"its import fails over {name}"
     has, last = version_of(gap.found), _last_major(gap.requirement)
     if of_framework and has is not None and last is not None and has.major > last:
         return f"what it uses of {name} may be gone in {gap.found.version}"
@@ -167,13 +204,26 @@ def _last_major(requirement: Requirement) -> int | None:
 
 
 def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> list[str]:
-    """What to install: of two that do not fit, not the framework but what was compiled for another one."""
+    """What to install: of two that do not fit, not the framework but what was compiled for another one.
+
+    Nor what another package needs as it is: then it is ``one`` that has to be another version.
+    """
     wanted = []
     for gap in gaps:
-        name = gap.requirement.name
-        if gap.found is not None and gap.found.normalized in _OF_FRAMEWORKS:
-            wanted += [f"{one.name}!={one.version}", f"{gap.found.name}=={gap.found.version}"]
+        name, found = gap.requirement.name, gap.found
+        others = [each for each in every if each != gap.requirement]
+        specifier = together(canonicalize_name(name), gap.requirement.specifier, every)
+        of_others = together(canonicalize_name(name), SpecifierSet(), others)
+        fits = found is not None and one.normalized not in _OF_FRAMEWORKS
+        if found is not None and found.normalized in _OF_FRAMEWORKS:
+            wanted += [_another(one, gap), f"{found.name}=={found.version}"]
+        elif fits and specifier == gap.requirement.specifier and of_others:
+            wanted += [_another(one, gap), f"{name}{of_others}"]
         else:
-            specifier = together(canonicalize_name(name), gap.requirement.specifier, every)
             wanted.append(f"{name}{specifier}")
     return list(dict.fromkeys(wanted))
+
+
+def _another(one: Distribution, gap: Unmet) -> str:
+    """Where its metadata does not say what it needs, a later one's may not either."""
+    return f"{one.name}{'<' if why_unstated(one, gap.requirement) else '!='}{one.version}"

@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from ...data.unstated import unstated
 from ...data.versions import parse_version
 from ...facts.target import TargetInterpreter
 from ..reading import Distribution, known
@@ -54,9 +55,13 @@ def _parsed(text: str) -> Requirement:
 
 
 def requirements(distribution: Distribution, environment: dict[str, str]) -> list[Requirement]:
-    """What a distribution requires there, without its extras; what cannot be read is left out."""
+    """What a distribution requires there, without its extras; what cannot be read is left out.
+
+    With what is known to be missing in its metadata.
+    """
     found = []
-    for text in known(distribution.requires) or []:
+    more = [text for text, _why in unstated(distribution.normalized, distribution.version)]
+    for text in [*(known(distribution.requires) or []), *more]:
         try:
             requirement = _parsed(text)
             if requirement.marker is None or requirement.marker.evaluate(environment):
@@ -64,6 +69,12 @@ def requirements(distribution: Distribution, environment: dict[str, str]) -> lis
         except (UndefinedComparison, UndefinedEnvironmentName, ValueError):
             continue
     return found
+
+
+def why_unstated(distribution: Distribution, requirement: Requirement) -> str:
+    """What fails without a requirement that the metadata does not state; "" of any other."""
+    rows = unstated(distribution.normalized, distribution.version)
+    return next((why for text, why in rows if _parsed(text) == requirement), "")
 
 
 def extra_requirements(distribution: Distribution, extra: re.Pattern[str]) -> list[Requirement]:

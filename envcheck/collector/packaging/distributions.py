@@ -113,6 +113,17 @@ def required_by_frameworks(found):
     return sorted(names)
 
 
+def hangs_on(distribution, required):
+    """Whether it requires a framework, or limits the version of something that one requires."""
+    lines = [line for line in distribution.values("requires-dist") if "extra" not in line]
+    for line, match in ((line, _REQUIRED.match(line)) for line in lines):
+        name = normalize(match.group(1)) if match else ""
+        bounded = re.search("[<>=~!]=|[<>]", line.partition(";")[0])
+        if name in _FRAMEWORKS or (name in required and bounded):
+            return True
+    return False
+
+
 def required_names(distribution):
     """The normalised names of what a distribution requires without its extras."""
     lines = [line for line in distribution.values("requires-dist") if "extra" not in line]

@@ -8,7 +8,7 @@ import sys
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
-from ..packaging import distributions, horovod, keras_2, loaded
+from ..packaging import distributions, horovod, keras_2, loaded, overwritten
 
 DOCUMENT = "target"
 DEADLINE = 20
@@ -26,18 +26,25 @@ def collect(context):
     every = distributions.find(sys_path, distributions.EVERY)
     required = distributions.required_by_frameworks(every)
     users = {id(one): words for one, words in ((one, keras_2.needs(one)) for one in every) if words}
+    lost = overwritten.find(every)
+    winners = {distributions.normalize(one["by"]) for each in lost.values() for one in each}
     found = [
         one
         for one in every
-        if distributions.RELEVANT.match(one.normalized) or one.normalized in required
+        if distributions.RELEVANT.match(one.normalized)
+        or one.normalized in required
+        or distributions.hangs_on(one, required)
     ]
     seen = {}
     described = []
     for distribution in every:
-        if distribution in found or id(distribution) in users:
+        known = id(distribution) in users or id(distribution) in lost
+        if distribution in found or known or distribution.normalized in winners:
             first = seen.setdefault(distribution.normalized, distribution.location)
             fact = describe(distribution, shadowed=first != distribution.location)
-            described.append(dict(fact, keras_2=users.get(id(distribution), "")))
+            fact["keras_2"] = users.get(id(distribution), "")
+            fact["overwritten"] = lost.get(id(distribution), [])
+            described.append(fact)
     facts.put("distributions", described)
     facts.put("required", required, "Requires-Dist of the frameworks, and of what they require")
     facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")

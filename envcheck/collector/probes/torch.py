@@ -48,7 +48,10 @@ def _architectures(torch):
     """ "sm_80" has SASS, "compute_90" has PTX. torch.cuda.get_arch_list says nothing without a GPU."""
     if torch.version.cuda is None:
         return unavailable("absent", "built without CUDA")
-    return torch._C._cuda_getArchFlags().split()
+    try:
+        return torch._C._cuda_getArchFlags().split()
+    except AttributeError:  # private: another PyTorch may not have it
+        return [str(one) for one in torch.cuda.get_arch_list()]
 
 
 def _gpus(torch):
