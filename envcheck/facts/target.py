@@ -43,6 +43,9 @@ class Distribution(Facts, frozen=True, kw_only=True):
     installer: Maybe[str] = NOT_COLLECTED
     requires: Maybe[list[str]] = NOT_COLLECTED  # Requires-Dist, as written
     files: Maybe[int] = NOT_COLLECTED  # files in RECORD; absent where there is none
+    compiled: Maybe[int] = (
+        NOT_COLLECTED  # shared libraries in RECORD, where its own code stands there, too
+    )
     missing: list[str] = []  # the first 20 of RECORD's files that are not on disk
     missing_count: int = 0
     cut_off: list[str] = []  # RECORD's shared libraries that end before their own headers say

@@ -66,14 +66,12 @@ _LEADS = (
     "LD_LIBRARY_PATH leads to {folder}, whose libcuda.so is the toolkit's stub: it is there to link with, and"
     " every call of it fails."
 )
-_WITHOUT = f"{_REMOVE[0][:-1]}; what is built with the stub is told so by the linker's -L."
 STUB = Cause(
     "ld-library-path-stub",
     "warn",
     "LD_LIBRARY_PATH leads to a stub of the driver",
     f"{_LEADS} What loads libcuda.so by that name (Numba does) gets it in place of the driver's.",
-    _WITHOUT,
-    _REMOVE[1],
+    *_REMOVE,
 )
 STUB_FOR_NUMBA = STUB.variant(
     "ld-library-path-stub-for-numba",

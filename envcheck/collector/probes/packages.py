@@ -72,7 +72,7 @@ def describe(distribution, shadowed):
         except OSError as error:
             fact[name] = from_error(error)
     try:
-        fact["files"], missing, cut = check_files(distribution)
+        fact["files"], missing, cut, fact["compiled"] = check_files(distribution)
     except (OSError, ValueError) as error:
         fact["files"] = from_error(error)
     else:
@@ -84,17 +84,22 @@ def describe(distribution, shadowed):
 
 
 def check_files(distribution):
-    """(how many files it recorded, those that are not on disk, libraries cut off). Compiled files aside.
+    """(how many files it recorded, those not on disk, libraries cut off, how many libraries). No byte code.
+
+    An editable installation records no code: what is compiled lies elsewhere.
 
     Raises OSError where nothing was recorded, ValueError where the record cannot be read.
     """
-    count = 0
+    count = libraries = 0
+    code = False
     missing, cut = [], []
     base = distribution.location
     for path, _hash in distributions.recorded(distribution):
         if path.endswith(".pyc") or "__pycache__" in path:
             continue
         count += 1
+        libraries += ".so" in os.path.basename(path)
+        code = code or path.endswith("/__init__.py")
         try:
             place = os.path.join(base, path)
             os.stat(place)
@@ -105,7 +110,8 @@ def check_files(distribution):
                 missing.append(path)
         except ValueError:
             missing.append(path)  # no file can have such a name
-    return count, missing, cut
+    compiled = libraries if code else unavailable("absent", "RECORD has none of its code")
+    return count, missing, cut, compiled
 
 
 def horovod_extensions(found):

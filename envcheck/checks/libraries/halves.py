@@ -1,0 +1,95 @@
+"""The check on packages that are compiled where they are installed: whether their compiled half is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...data.compiled_halves import CompiledHalf, compiled_half
+from .. import target
+from ..reading import Distribution, Skip, SnapshotView, fact, known
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
+from .mend_linked import framework_of
+
+_KEPT = 100  # files, of which the collector keeps no more
+_HEADLINE = "{package} has no compiled half"
+MISSING = Cause(
+    "compiled-half-missing",
+    "fail",
+    _HEADLINE,
+    "{package} was installed without its compiled extensions: only its Python files are there, and what they"
+    " import of it fails.",
+)
+PART_MISSING = MISSING.variant(
+    "optional-compiled-half-missing",
+    severity="warn",
+    sentence="{package} was installed without its C++ and CUDA extensions: only its Python files are there."
+    ' What needs an extension fails ("No module named …"), or runs slowly.',
+)
+FOR_CPUS = MISSING.variant(
+    "compiled-half-for-cpus",
+    severity="warn",
+    headline="{package} was built without CUDA",
+    sentence="{package} was built without CUDA: none of its compiled extensions is linked to it. What they"
+    " compute fails on tensors of a GPU.",
+)
+
+
+@check(
+    "LIB-011",
+    title="Packages have their compiled half",
+    causes=[MISSING, PART_MISSING, FOR_CPUS],
+    about="Some packages compile C++ and CUDA extensions when they are installed, and install themselves"
+    " without them where an option, nvcc or the GPU was missing, as when an image is built. Judged by the"
+    " files that they recorded, and by what their extensions are linked to.",
+    sources=("compiled_halves.csv, a source in every row",),
+    follows=("PKG-001", "PKG-002", "LIB-010"),
+)
+def compiled_halves(view: SnapshotView) -> Verdicts:
+    target.need_gpus(view)
+    every = [(one, compiled_half(name)) for name, one in target.installed(view).items()]
+    known_ones = [(one, half) for one, half in every if half and known(one.compiled) is not None]
+    if not known_ones:
+        raise Skip("no package with a compiled half that is built at its installation")
+    count = 0
+    for one, half in known_ones:
+        for finding in _judge(view, one, half):
+            count += 1
+            yield finding
+    if not count:
+        yield Passed(f"{len(known_ones)} packages")
+
+
+def _judge(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Iterator[Finding]:
+    shown = f"{target.named(one)}: {known(one.compiled)} shared libraries in its RECORD"
+    if known(one.compiled) == 0:
+        cause = MISSING if half.needed else PART_MISSING
+    else:
+        linked = fact(view.target.loader, "linked") or []
+        own = [file for file in linked if known(file.distribution) == one.name]
+        wants = [want.soname for file in own for want in file.wants]
+        torch = target.framework(view, "torch")
+        built = torch is not None and known(torch.cuda_build) is True
+        cuda = any("cuda" in name or not framework_of(name) for name in wants)
+        if not built or not wants or cuda or len(linked) >= _KEPT:
+            return
+        cause, shown = FOR_CPUS, f"{own[0].path}: {', '.join(dict.fromkeys(wants))}"
+    path = target.PLACE if cause is not FOR_CPUS else "target.loader.linked"
+    yield cause.found(
+        about("package", one.name),
+        [view.evidence(path, shown[:600])],
+        advice=_build(view, one, half),
+        package=target.named(one),
+    )
+
+
+def _build(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Remedy:
+    torch = target.framework(view, "torch")
+    cuda = ".".join((known(torch.built_cuda) or "").split(".")[:2]) if torch else ""
+    what = target.pip_install(view, half.place or f"{one.name}=={one.version}")
+    options = f"--force-reinstall --no-deps --no-build-isolation --no-cache-dir {half.options}"
+    variables = f"{half.variables} " if half.variables else ""
+    return Remedy(
+        f"Install {one.name} again with its extensions. That takes a C++ compiler and the toolkit (nvcc) of"
+        f" {f'CUDA {cuda}' if cuda else 'the CUDA that PyTorch was built with'}.",
+        [f"{variables}{what} {options}".strip()],
+    )
