@@ -12,7 +12,7 @@ from ..data.packages import TENSORFLOWS, component
 from ..data.versions import parse_version
 from ..facts.base import Probe, Unavailable, known
 from ..facts.missing import CannotJudge, Skip
-from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
+from ..facts.target import FRAMEWORKS, Distribution, Environment, Framework, Library
 from ..facts.view import SnapshotView, fact, facts_of
 from ..findings.model import Verdict, unjudged
 from ..findings.subjects import Subject, about
@@ -256,10 +256,16 @@ def directory(library: Library) -> str:
 
 
 def variables(view: SnapshotView) -> dict[str, str]:
-    """The target's environment variables that change how a GPU stack behaves."""
-    return facts_of(view.target.environment, "the target's environment variables").variables
+    """The target's environment variables that change how a GPU stack behaves; envcheck's own without one."""
+    return facts_of(environment(view), "the target's environment variables").variables
+
+
+def environment(view: SnapshotView) -> Probe[Environment] | None:
+    """The section with the variables: the machine's where no target was looked at."""
+    own = view.machine.environment if view.snapshot.target is None else None
+    return own or view.target.environment
 
 
 def variables_if_known(view: SnapshotView) -> dict[str, str]:
     """As `variables`; empty where they are not known."""
-    return fact(view.target.environment, "variables") or {}
+    return fact(environment(view), "variables") or {}

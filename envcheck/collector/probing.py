@@ -94,7 +94,12 @@ class _Probing(object):
         if request.target is not None:
             params["paths"] = [os.path.abspath(request.target)]  # its disk is looked at, too
         seen = self._seen("machine", place["location"])
-        for one in self._chosen("machine"):
+        chosen = self._chosen("machine")
+        if (
+            request.target is None and request.inside is None
+        ):  # what is started here gets its variables
+            chosen += [one for one in self._chosen("target") if one.name == "environment"]
+        for one in chosen:
             if one.name in seen:
                 place[one.name] = seen[one.name]
             else:

@@ -59,7 +59,7 @@ class Document(Facts, frozen=True, kw_only=True):
     cuda: Probe[CudaDriver] | None = None
     containers: Probe[Containers] | None = None
     network: Probe[Network] | None = None
-    # target
+    # target; of a machine without one its environment, which is envcheck's own
     interpreter: Probe[TargetInterpreter] | None = None
     environment: Probe[Environment] | None = None
     packages: Probe[Packages] | None = None

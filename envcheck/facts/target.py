@@ -276,3 +276,5 @@ class Framework(Facts, frozen=True, kw_only=True):
 
 class Environment(Facts, frozen=True, kw_only=True):
     variables: dict[str, str] = {}  # those that change how a GPU stack behaves; set ones only
+    # whether this user may write to CUDA_CACHE_PATH, where that is set
+    cuda_cache_writable: Maybe[bool] = NOT_COLLECTED

@@ -15,7 +15,7 @@ from .profile import Profile
 from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 
 T = TypeVar("T")
-
+NO_TARGET = "no target environment was looked at (--target)"
 
 _MISSING: dict[str, tuple[type[CannotJudge], str]] = {
     "not-collected": (Skip, "not in this snapshot"),
@@ -86,7 +86,7 @@ class SnapshotView:
     def target(self) -> Document:
         """The target's document; raises Skip where no target was looked at."""
         if self.snapshot.target is None:
-            raise Skip("no target environment was looked at (--target)")
+            raise Skip(NO_TARGET)
         return self.snapshot.target
 
     @property

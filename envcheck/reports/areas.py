@@ -9,10 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from ..checks.registry import area_title
-from ..checks.registry import areas as all_areas
 from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
-from ..facts.view import is_container
+from ..facts.view import NO_TARGET, is_container
 from ..findings.model import ELSEWHERE, Outcome
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import facts
@@ -127,13 +126,19 @@ def area_lines(report: Report, snapshot: Snapshot) -> list[AreaLine]:
 
 
 def _without_target(areas: dict[str, list[ReportedResult]]) -> dict[str, list[ReportedResult]]:
-    """The areas of a target that was not looked at as one, if that is the only reason of all of them."""
-    of_target = {area.name for area in all_areas().values() if area.of_target}
-    target = {area: results for area, results in areas.items() if area in of_target}
-    results = [result for one in target.values() for result in one]
-    if len(target) < 2 or len({(r.outcome, r.reason, r.consequence_of) for r in results}) > 1:
+    """The areas of a target that was not looked at as one; envcheck's own environment only with a finding."""
+    target = {area: results for area, results in areas.items() if _is_of_target(results)}
+    if len(target) < 2:
         return areas
-    return {area: areas[area] for area in areas if area not in target} | {_TARGET: results}
+    rest = {area: results for area, results in areas.items() if area not in target}
+    if area_outcome(rest.get("environment", [])) in ("pass", "skipped"):
+        rest.pop("environment", None)
+    return rest | {_TARGET: [result for one in target.values() for result in one]}
+
+
+def _is_of_target(results: list[ReportedResult]) -> bool:
+    """Whether nothing was judged because no target was looked at."""
+    return {result.reason for result in results} == {NO_TARGET}
 
 
 def area_outcome(results: list[ReportedResult]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ from targets import (
     with_variables,
 )
 
+from envcheck.collector.probes import environment as environment_probe
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
@@ -33,7 +36,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment, FrameworkGpu, Shadow
 from envcheck.findings.model import CheckResult
 
-CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15)]
+CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15, 16)]
 
 
 def on(code: str, **values: str) -> CheckResult:
@@ -202,7 +205,7 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
     assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="1").outcome == "pass"
 
 
-# ENV-005, ENV-007, ENV-010
+# ENV-005, ENV-007, ENV-010, ENV-016
 
 
 @pytest.mark.parametrize(
@@ -215,10 +218,36 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
         ("ENV-007", {"LD_PRELOAD": "libjemalloc.so.2:/opt/libcudnn.so.8"}, "warn"),
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"}, "warn"),
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "0"}, "pass"),
+        ("ENV-007", {"LD_PRELOAD": "/opt/libnvJitLink.so.12"}, "warn"),
+        ("ENV-016", {"CUDA_CACHE_DISABLE": "1"}, "warn"),
+        ("ENV-016", {"CUDA_CACHE_DISABLE": "0", "CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
+        ("ENV-016", {"CUDA_CACHE_MAXSIZE": "1048576"}, "warn"),
+        ("ENV-016", {"CUDA_FORCE_PTX_JIT": "1"}, "warn"),
     ],
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
+    """Those of the target; without one those that envcheck itself was started with."""
     assert on(code, **values).outcome == outcome
+    own = replace(good_snapshot(), "machine", environment=Environment(variables=values))
+    own = msgspec.structs.replace(own, target=None)
+    result = judge(own, code, "environment")
+    assert result.outcome in (outcome, "skipped" if outcome == "pass" else "")
+    shown = [one.fact for finding in result.findings for one in finding.evidence]
+    assert all(one == "machine.environment.variables" for one in shown)
+    assert (
+        judge(replace(own, "machine", environment=None), code, "environment").outcome == "skipped"
+    )
+
+
+@pytest.mark.parametrize(("place", "outcome"), [("new/cache", "pass"), ("file/cache", "warn")])
+def test_a_cache_of_kernels_that_cannot_be_written(
+    tmp_path: Path, place: str, outcome: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    context = Context({"CUDA_CACHE_PATH": str(tmp_path / place)})
+    made = environment_probe.collect(context).values  # type: ignore[no-untyped-call]
+    found = good_snapshot(environment=Environment(**made))
+    assert judge(found, "ENV-016", "environment").outcome == outcome
 
 
 # ENV-011

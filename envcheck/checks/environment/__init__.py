@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ..registry import Area
 
-AREA = Area(name="environment", title="Environment", position=120, of_target=True)
+AREA = Area(name="environment", title="Environment", position=120)

@@ -15,7 +15,7 @@ CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
 def setting_evidence(view: SnapshotView, name: str) -> Evidence:
     """The Evidence for a variable of the target."""
     value = variables_if_known(view).get(name, "")
-    return view.evidence("target.environment.variables", f"{name}={value}")
+    return view.evidence("seen.environment.variables", f"{name}={value}")
 
 
 def misset(view: SnapshotView, cause: Cause, name: str, **params: Param) -> Finding:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..reading import NotKnown, SnapshotView
-from ..target import framework_facts, need_gpus, title_of, variables
+from ..reading import NotKnown, SnapshotView, fact
+from ..target import environment, framework_facts, need_gpus, title_of, variables
 from ..verdicts import Passed, Verdicts, check, warn
 from ..visible import visible
 from .common import CUDA_GUIDE, major, misset
@@ -93,6 +93,66 @@ def launch_blocking(view: SnapshotView) -> Verdicts:
         yield misset(view, BLOCKING, "CUDA_LAUNCH_BLOCKING")
     else:
         yield Passed("CUDA_LAUNCH_BLOCKING is not set")
+
+
+_STARTS = (
+    "Kernels without code for the GPU are compiled for it at every start, which takes minutes."
+)
+_KEPT = "compiled kernels are not kept"
+NOT_KEPT = warn(
+    "kernel-cache-off",
+    _KEPT,
+    f"{{variable}}={{value}} switches the driver's cache of compiled kernels off. {_STARTS}",
+    "Unset CUDA_CACHE_DISABLE (or set it to 0): the second start takes them from the cache.",
+)
+NOT_WRITABLE = warn(
+    "kernel-cache-not-writable",
+    _KEPT,
+    f"Nothing can be written to {{variable}}={{value}}, the driver's cache of compiled kernels. {_STARTS}",
+    "Let it name a directory that this user may write to, or unset it (then it is ~/.nv/ComputeCache).",
+)
+TOO_SMALL = warn(
+    "kernel-cache-small",
+    _KEPT,
+    f"{{variable}}={{value}} leaves the driver's cache of compiled kernels fewer bytes than the 256 MiB that"
+    f" older drivers give it: a framework's kernels drive each other out of it. {_STARTS}",
+    "Unset it, or set it to 4294967296, which is the most.",
+)
+FORCED = warn(
+    "kernels-always-compiled",
+    "kernels are compiled although the build has them",
+    "{variable}={value} makes the driver ignore the code that a program has for the GPU, and compile all"
+    " kernels when they are loaded.",
+    "Unset it; it is for trying whether a program would run on a later GPU.",
+)
+_CACHE = 256 << 20
+
+
+@check(
+    "ENV-016",
+    title="Kernels are compiled once",
+    causes=[NOT_KEPT, NOT_WRITABLE, TOO_SMALL, FORCED],
+    about="Where a program has no code for the GPU, the driver compiles its PTX and keeps the result in a"
+    " cache. CUDA_CACHE_DISABLE=1, a CUDA_CACHE_PATH that is not writable, and a small CUDA_CACHE_MAXSIZE"
+    " make each start as slow as the first.",
+    sources=(CUDA_GUIDE, "FORTH-ModelBasedTracker/HandTracker#7"),
+)
+def kernel_cache(view: SnapshotView) -> Verdicts:
+    values = variables(view)
+    size = values.get("CUDA_CACHE_MAXSIZE", "").strip()
+    off = values.get("CUDA_CACHE_DISABLE", "").strip() not in ("", "0")
+    found = []
+    if off:
+        found.append(misset(view, NOT_KEPT, "CUDA_CACHE_DISABLE"))
+    elif fact(environment(view), "cuda_cache_writable") is False:
+        found.append(misset(view, NOT_WRITABLE, "CUDA_CACHE_PATH"))
+    elif size.isdecimal() and int(size[:20]) < _CACHE:
+        found.append(misset(view, TOO_SMALL, "CUDA_CACHE_MAXSIZE"))
+    if values.get("CUDA_FORCE_PTX_JIT", "").strip() not in ("", "0"):
+        found.append(misset(view, FORCED, "CUDA_FORCE_PTX_JIT"))
+    yield from found
+    if not found:
+        yield Passed("the driver keeps the kernels that it compiles")
 
 
 TENSOR_CORES_OFF = warn(

@@ -1,5 +1,6 @@
 """The variables that change how a GPU stack behaves. A list of what may be read, not of what may not."""
 
+import os
 import re
 
 from ..credentials import SECRET_NAME, strip
@@ -52,4 +53,14 @@ def collect(context):
             if (name in NAMES or _ALLOWED.match(name)) and not SECRET_NAME.search(name)
         },
     )
+    if context.environ.get("CUDA_CACHE_PATH"):
+        facts.put("cuda_cache_writable", _writable(context.environ["CUDA_CACHE_PATH"]), "access(2)")
     return facts
+
+
+def _writable(path):
+    """Whether this user may write to a directory, or make it."""
+    path = os.path.abspath(path)
+    while not os.path.lexists(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
