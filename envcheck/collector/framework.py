@@ -29,7 +29,7 @@ _ABOUT_GPUS = re.compile(
     r"(?i)\b(?:cuda|cu[dD]?nn|gpus?|tensorrt|tf-?trt|nvidia|nvml|ptxas?|sm_\d\d|compute capability|dlerror"
     r"|libdevice|driver)\b|cuda|cudnn|cublas|cufft|cusolver|cusparse|curand|nvinfer|nccl|nvrtc|libnv"
     r"|dynamic library|dlopen|gpu_device|kernel driver|LD_LIBRARY_PATH|TF-TRT|TRTEngineOp"
-    r"|this version of numpy|undefined symbol"
+    r"|this version of numpy|compiled using NumPy|_ARRAY_API|undefined symbol"
 )
 
 

@@ -29,6 +29,7 @@ class MonthlyRelease(msgspec.Struct, frozen=True, rename=_COLUMNS):
     # By forward compatibility: "450.51" is branch 450 from 450.51 on, "418.xx" any of 418.
     compat_branches: tuple[str, ...]
     cell_sources: str
+    wheel_python: str  # "3.6(file);3.8(README)"
     wheel: Version | None = None  # of nvidia-tensorflow; None: no wheel that month
 
     @property
@@ -89,3 +90,10 @@ def dependencies(month: str) -> tuple[Dependency, ...]:
 def branches(cell: str) -> tuple[str, ...]:
     """The driver branches of "418.xx;440.30"; none of an empty cell, which is not known."""
     return tuple(part.strip() for part in cell.split(";") if part.strip())
+
+
+@cache
+def wheel_pythons() -> tuple[str, ...]:
+    """The Pythons that any nvidia-tensorflow has wheels for, lowest first."""
+    found = {python for one in releases() for python in re.findall(r"3\.\d+", one.wheel_python)}
+    return tuple(sorted(found, key=Version))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from targets import PYTHON, config, config_file, good_snapshot, judge
+from targets import PYTHON, config, config_file, dist, good_snapshot, interpreter, judge, packages
 
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from envcheck.findings.model import CheckResult
@@ -45,6 +46,18 @@ def test_traces_of_pyindex_come_with_the_exact_undo() -> None:
         f"sudo '{PYTHON}' -m pip config --global unset global.{key}"
         for key in ("extra-index-url", "trusted-host", "no-cache-dir")
     ] + ["grep -n -i -E 'nvidia|no-cache-dir' '<home-1>/.pip/pip.conf'"]
+
+
+@pytest.mark.parametrize(
+    ("there", "words"), [(["nvidia-pyindex 1.0.9"], "no wheel for this Python 3.11"), ([], "")]
+)
+def test_pyindex_under_a_python_without_wheels(there: list[str], words: str) -> None:
+    traces = config(config_file("/etc/pip.conf", extra_index_url=NGC), traces=["/etc/pip.conf"])
+    found = packages(*(dist(*one.split()) for one in there))
+    python = interpreter(version="3.11.7")
+    snapshot = good_snapshot(packaging_config=traces, packages=found, interpreter=python)
+    said = [one.message for one in judge(snapshot, "CFG-001", "config").findings]
+    assert any("no wheel" in one for one in said) is bool(words) and words in " ".join(said)
 
 
 def test_the_users_own_index_and_that_of_envchecks_environment_stay() -> None:

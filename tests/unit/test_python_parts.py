@@ -111,6 +111,16 @@ def test_a_package_for_keras_2(word: str) -> None:
     assert "--no-deps" in commands(on("PKG-019", *found[:2])), "or pip brings a second TensorFlow"
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_the_tensorflow_part_of_a_package_takes_tf_keras_by_name(there: bool) -> None:
+    requires = ["numpy>=1.17", "tensorflow <2.16 ; extra == 'tf'"]
+    part = dist("transformers", "4.38.2", keras_2="tf_keras", requires=requires)
+    beside = [dist("tf_keras", "2.17.0")] if there else []
+    result = on("PKG-019", dist("tensorflow", "2.17.1"), part, *beside)
+    assert result.outcome == ("pass" if there else "warn")
+    assert there or ("tf_keras~=2.17.0" in commands(result) and "export" not in commands(result))
+
+
 # PKG-020
 
 DALI = dist("nvidia-dali-cuda120", "1.40.0")

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.version import Version
-from targets import dist, good_snapshot, judge, not_imported, packages
+from targets import dist, good_snapshot, judge, not_imported, packages, tensorflow
 
+from envcheck.checks.engine import diagnose
 from envcheck.findings.model import Finding
 
 # Requires-Dist of tensorflow-cpu 2.18.0 and 2.20.0, as their wheels have them.
@@ -93,3 +94,54 @@ def test_the_direction_is_right_and_the_remedy_changes_something(
 def test_foreign_words_and_versions_break_nothing(words: str, has: str) -> None:
     for line in (f"module 'numpy' has no attribute '{words}'", f"gencode {words} runtime 5.1"):
         assert diagnosed(line, [], numpy=has, protobuf=has).level == "fail"
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("A module that was compiled using NumPy 1.x cannot be run in", "warn"),
+        ("AttributeError: _ARRAY_API not found", "warn"),
+        ("cuda: ok", "pass"),
+    ],
+)
+def test_an_import_that_succeeds_may_say_that_numpy_is_too_new(line: str, outcome: str) -> None:
+    found = packages(dist("tensorflow", "2.18.0"), dist("numpy", "2.0.0"))
+    snapshot = good_snapshot(tensorflow=tensorflow(log=[line]), packages=found)
+    result = judge(snapshot, "FRM-001", "framework")
+    assert result.outcome == outcome
+    assert all("'numpy<2'" in one.remedy.commands[0] for one in result.findings if one.remedy)
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "has", "wanted_now"),
+    [
+        ("module 'ml_dtypes' has no attribute 'float8_e4m3b11'", "ml-dtypes", "0.3.0", "<0.3"),
+        ("module 'ml_dtypes' has no attribute 'float4_e2m1fn'", "ml-dtypes", "0.4.1", ">=0.5.0"),
+        ("module 'ml_dtypes' has no attribute 'float8_e4m3'", "ml-dtypes", "0.4.1", ">=0.5.0"),
+        (
+            "cannot import name 'ParamSpec' from 'typing_extensions'",
+            "typing-extensions",
+            "3.7.4.3",
+            ">=3.10",
+        ),
+        (
+            "cannot import name 'TypeIs' from 'typing_extensions'",
+            "typing-extensions",
+            "4.9.0",
+            ">=4.10",
+        ),
+    ],
+)
+def test_names_that_a_release_has_and_another_has_not(
+    words: str, package: str, has: str, wanted_now: str
+) -> None:
+    finding = diagnosed(f"AttributeError: {words}", [], **{package: has})
+    assert str(wanted(finding)) == f"{package}{wanted_now}" and has in finding.message
+
+
+@pytest.mark.parametrize(("requires", "root"), [([], ""), (["numpy>=1.26"], "PKG-009")])
+def test_a_stated_requirement_explains_the_failed_import(requires: list[str], root: str) -> None:
+    found = packages(dist("tensorflow", "2.18.0", requires=requires), dist("numpy", "1.22.4"))
+    snapshot = good_snapshot(tensorflow=not_imported(words=NO_DTYPES), packages=found)
+    results = {one.code: one for one in diagnose(snapshot).results}
+    assert results["FRM-001"].consequence_of == root

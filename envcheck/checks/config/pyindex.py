@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from ...data.releases import wheel_pythons
 from ...facts.target import ConfigFile, ConfigSetting
 from ..installing import pip_config
 from ..reading import SnapshotView, facts_of, known
-from ..target import installed_if_known, pip_uninstall
-from ..verdicts import Evidence, Passed, Verdicts, about_file, check, warn, word
+from ..target import installed_if_known, pip_uninstall, python_version, tensorflows
+from ..verdicts import Evidence, Passed, Verdicts, about, about_file, check, warn, word
 
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
 _NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
@@ -28,17 +29,24 @@ LEFTOVERS = warn(
     "Remove these settings (an index-url beside them, too, unless it is yours), and uninstall nvidia-pyindex,"
     " which does not undo them.",
 )
+NO_WHEEL = warn(
+    "no-wheel-for-this-python",
+    "nvidia-tensorflow has no wheel for Python {python}",
+    "nvidia-pyindex is there for nvidia-tensorflow, which has no wheel for this Python {python}: pip finds"
+    " placeholders alone (0.0.1.dev5), and no version that satisfies the requirement.",
+    "Use a Python that it has wheels for ({pythons}), or NVIDIA's container, or plain tensorflow.",
+)
 
 
 @check(
     "CFG-001",
     title="nvidia-pyindex has left no settings behind",
-    causes=[LEFTOVERS],
+    causes=[LEFTOVERS, NO_WHEEL],
     about="nvidia-pyindex rewrites pip's configuration when it is installed, in up to five files: it adds"
     " NVIDIA's index, and switches off TLS verification for it and the cache. Uninstalling undoes nothing.",
     sources=(
         "nvidia-pyindex 1.0.9's setup.py",
-        "NVIDIA/tensorflow#98 and #81; pypa/pip#14250 and #11981",
+        "NVIDIA/tensorflow#34, #81 and #98; pypa/pip#14250 and #11981",
     ),
 )
 def pyindex(view: SnapshotView) -> Verdicts:
@@ -46,7 +54,16 @@ def pyindex(view: SnapshotView) -> Verdicts:
     if not config.pyindex_traces:
         yield Passed("no traces of nvidia-pyindex")
         return
-    has_package = "nvidia-pyindex" in installed_if_known(view)
+    packages, version = installed_if_known(view), python_version(view)
+    has_package = "nvidia-pyindex" in packages
+    python = "" if version is None else "{}.{}".format(*version)
+    if has_package and python and python not in wheel_pythons() and not tensorflows(packages):
+        yield NO_WHEEL.found(
+            about("package", "nvidia-tensorflow"),
+            [view.evidence("target.interpreter.version")],
+            python=python,
+            pythons=", ".join(wheel_pythons()),
+        )
     uninstall = [pip_uninstall(view, "nvidia-pyindex")] if has_package else []
     for path in config.pyindex_traces:
         file = next((one for one in config.files if one.path == path), None)

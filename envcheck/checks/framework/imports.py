@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.version import Version
 
 from ...data.releases import releases
@@ -24,13 +26,14 @@ from ..target import (
     title_of,
     variables_if_known,
 )
-from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn, word
+from ..verdicts import Passed, Remedy, Verdicts, about, check, fail, warn, word
 from ..visible import capabilities
 from .causes import IMPORT, IMPORT_FOLLOWS, explain, import_fails
 from .error_files import CAUSES as FILE_CAUSES
 from .error_files import explain_files
 from .version_causes import CAUSES, explain_missing, explain_versions
 
+_NUMPY_1 = re.compile(r"compiled using NumPy 1|_ARRAY_API not found")
 OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message.")
 NOT_IT = import_fails(
     "another-module",
@@ -45,6 +48,15 @@ NO_PLATFORM = fail(
     "unset JAX_PLATFORMS",
     follows=IMPORT_FOLLOWS,
 )
+FOR_NUMPY_1 = warn(
+    "part-built-for-numpy-1",
+    "importing {framework} meets a module that was compiled for NumPy 1",
+    "{framework} imports, and says that a module was compiled for NumPy 1, where numpy {numpy} is installed:"
+    " what passes arrays through it fails.",
+    "Use a numpy below 2, or a release of that module which was compiled for NumPy 2.",
+    source="numpy's own message since 2.0",
+    follows=[*IMPORT_FOLLOWS, "PKG-009"],
+)
 
 
 @check(
@@ -56,6 +68,7 @@ NO_PLATFORM = fail(
         *CAUSES,
         NOT_IT,
         NO_PLATFORM,
+        FOR_NUMPY_1,
         OTHER_REASON,
     ],
     about="Each framework in the target is imported in a process of its own, by the target's interpreter,"
@@ -88,6 +101,17 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
         shown = view.evidence("target.environment.variables", f"JAX_PLATFORMS={value}")
         cuda = view.evidence("target.jax.cuda_build")
         yield NO_PLATFORM.found(about_framework(facts), [shown, cuda], framework=title, value=value)
+        return
+    line = next((one for one in facts.log if _NUMPY_1.search(one)), "")
+    numpy = installed_if_known(view).get("numpy")
+    if facts.imported and line and numpy is not None:
+        yield FOR_NUMPY_1.found(
+            [*about_framework(facts), *about("package", "numpy")],
+            [view.evidence(f"target.{facts.name}.log", line)],
+            commands=[pip_install(view, "numpy<2")],
+            framework=title,
+            numpy=numpy.version,
+        )
         return
     if facts.imported:
         seconds = known(facts.import_seconds)

@@ -37,7 +37,7 @@ def reachable(view: SnapshotView, facts: Framework, wanted: str) -> Library | No
     return None
 
 
-def _out_of_reach(view: SnapshotView, facts: Framework, wanted: str) -> str:
+def out_of_reach(view: SnapshotView, facts: Framework, wanted: str) -> str:
     """The path of a library that lies where the framework does not look for it; "" if there is none."""
     for one in [] if into_wheels(facts) else loader_libraries(view):
         if soname(one) == wanted and target.loaded(one):
@@ -48,7 +48,7 @@ def _out_of_reach(view: SnapshotView, facts: Framework, wanted: str) -> str:
 
 def bring(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     """What makes the framework find these SONAMEs, none of which it finds now."""
-    there = {name: path for name in names if (path := _out_of_reach(view, facts, name))}
+    there = {name: path for name in names if (path := out_of_reach(view, facts, name))}
     lacking = [name for name in names if name not in there]
     found = [_lead_there(facts, list(there.values()), view)] if there else []
     if lacking:

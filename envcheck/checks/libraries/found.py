@@ -14,7 +14,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, NotKnown, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, sees_gpus, soname, title_of
 from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check, fail
-from .bring import bring, newer_cudnn, reachable
+from .bring import bring, newer_cudnn, out_of_reach, reachable
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
 # What TensorFlow tries and works without: the driver (DRV's checks), and TensorRT (FRM-006).
@@ -131,7 +131,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
 NOT_LOADED = fail(
     "cuda-libraries-not-found",
     "TensorFlow does not find its CUDA libraries",
-    "TensorFlow cannot load {libraries}: it lists no GPU and runs on the CPU.",
+    "TensorFlow cannot load {libraries}{where}: it lists no GPU and runs on the CPU.",
 )
 
 
@@ -175,6 +175,7 @@ def cuda_libraries_found(view: SnapshotView) -> Verdicts:
     if names == cudnn:
         raise Skip(f"{cudnn[0]} alone is missing (LIB-005)")
     lines = list(dict.fromkeys(logged.values()))[:3]
+    aside = next((path for name in names if (path := out_of_reach(view, facts, name))), "")
     yield NOT_LOADED.found(
         about_framework(facts),
         [
@@ -183,6 +184,7 @@ def cuda_libraries_found(view: SnapshotView) -> Verdicts:
         ],
         advice=bring(view, facts, names),
         libraries=", ".join(names),
+        where=f" from where they lie ({aside}), since it does not look there" if aside else "",
     )
 
 

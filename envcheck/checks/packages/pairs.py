@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.version import Version
 
 from .. import target
-from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact
+from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact, known
 from ..target import installed, named, owner_of, pip_install, version_of
 from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
@@ -41,6 +43,7 @@ def pynvml(view: SnapshotView) -> Verdicts:
     yield found(view, PYNVML, old, binding, evidence=[shown], commands=[again])
 
 
+_KERAS = re.compile(r"(?i)\s*(?:keras|[\w.-]*tensorflow[\w.-]*|tf-nightly[\w-]*)\s*(?![\w.-])")
 LEGACY = "TF_USE_LEGACY_KERAS"
 _FIRST_KERAS_3 = Version("2.16")
 _FITTING = "Install the tf_keras of this TensorFlow."
@@ -88,12 +91,19 @@ KERAS_3 = fail(
     "{package} needs Keras 2, and tf.keras of {others} is Keras 3: what it uses of Keras 2 fails.",
     "Let tf.keras be Keras 2: set the variable before TensorFlow is imported, with tf_keras installed.",
 )
+NO_NAMED = warn(
+    "tf-keras-for-a-part",
+    "{package}'s part for TensorFlow lacks tf_keras",
+    "{package} imports Keras 2 by its name, tf_keras, which is not installed; the keras of {others} is Keras"
+    " 3: its models for TensorFlow fail.",
+    "Install the tf_keras of this TensorFlow, if you use that part.",
+)
 
 
 @check(
     "PKG-019",
     title="tf.keras is the Keras that is asked for",
-    causes=[NO_TF_KERAS, KERAS_3],
+    causes=[NO_TF_KERAS, KERAS_3, NO_NAMED],
     about="From TensorFlow 2.16 on tf.keras is Keras 3, which breaks code written for Keras 2. Keras 2 lives"
     f" on as tf_keras, which tf.keras is if {LEGACY}=1 is set.",
     sources=("TensorFlow's release notes, 2.16.1", "amaiya/ktrain#528"),
@@ -123,9 +133,12 @@ def keras_generation(view: SnapshotView) -> Verdicts:
         if one.keras_2 and not (has_legacy and one.keras_2 == "tf_keras")
     ]
     for user in users:
-        commands = [*install, f"export {LEGACY}=1"]
+        required = {"extra" in text for text in known(user.requires) or [] if _KERAS.match(text)}
+        in_part = required == {True}
+        commands = [*install, *([] if in_part else [f"export {LEGACY}=1"])]
         shown = view.evidence(target.PLACE, f"{named(user)}: its code names {user.keras_2}")
-        yield found(view, KERAS_3, user, tensorflow, evidence=[shown], commands=commands)
+        cause = NO_NAMED if in_part else KERAS_3
+        yield found(view, cause, user, tensorflow, evidence=[shown], commands=commands)
     if not users:
         way = f"; code for Keras 2 needs {wanted} and {LEGACY}=1"
         yield Passed(f"tf.keras is Keras 3{way if target.imports(view, 'tensorflow') else ''}")

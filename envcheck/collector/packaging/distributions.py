@@ -116,8 +116,8 @@ def required_by_frameworks(found):
 
 def hangs_on(distribution, required):
     """Whether it requires a framework, or limits the version of something that one requires."""
-    lines = [line for line in distribution.values("requires-dist") if "extra" not in line]
-    for line, match in ((line, _REQUIRED.match(line)) for line in lines):
+    for line in distribution.values("requires-dist"):
+        match = _REQUIRED.match(line) if "extra" not in line else None
         name = normalize(match.group(1)) if match else ""
         bounded = re.search("[<>=~!]=|[<>]", line.partition(";")[0])
         if name in _FRAMEWORKS or (name in required and bounded):
@@ -125,9 +125,10 @@ def hangs_on(distribution, required):
     return False
 
 
-def required_names(distribution):
-    """The normalised names of what a distribution requires without its extras."""
-    lines = [line for line in distribution.values("requires-dist") if "extra" not in line]
+def required_names(distribution, extras=False):
+    """The normalised names of what a distribution requires without its extras, or with them."""
+    every = distribution.values("requires-dist")
+    lines = [line for line in every if extras or "extra" not in line]
     return [normalize(match.group(1)) for match in map(_REQUIRED.match, lines) if match]
 
 

@@ -11,6 +11,7 @@ _WORDS = re.compile(
     r"\btf_keras\b|\bTF_USE_LEGACY_KERAS\b|\btensorflow\.python\.keras\b|\bkeras\.engine\b"
     r"|\bkeras\.utils\.generic_utils\b|\bkeras\.layers\.experimental\.preprocessing\b"
 )
+_BY_NAME = re.compile(r"^\s*(?:import|from)\s+tf_keras\b", re.M)
 _HOME = re.compile(
     r"tensorflow.*|tf-.*|keras.*|tensorboard.*|intel-tensorflow.*|nvidia-tensorflow\Z"
 )
@@ -18,10 +19,15 @@ _FILES, _BYTES = 500, 1 << 18  # that are read, and of each of them
 
 
 def needs(distribution):
-    """The words that show it, "" for none. Only what cannot do without TensorFlow or Keras is read."""
-    required = distributions.required_names(distribution)
-    if _HOME.match(distribution.normalized) or not any(map(_is_keras, required)):
+    """The words that show it, "" for none. Only what requires TensorFlow or Keras is read.
+
+    Where an extra alone does, it has halves for other frameworks: what imports Keras 2 by its name counts.
+    """
+    every = any(map(_is_keras, distributions.required_names(distribution)))
+    extra = any(map(_is_keras, distributions.required_names(distribution, extras=True)))
+    if _HOME.match(distribution.normalized) or not (every or extra):
         return ""
+    words = _WORDS if every else _BY_NAME
     try:
         paths = [path for path, _hash in distributions.recorded(distribution, about=".py")]
     except (OSError, ValueError):
@@ -29,11 +35,11 @@ def needs(distribution):
     for path in [path for path in paths if path.endswith(".py") and "test" not in path][:_FILES]:
         try:
             place = os.path.join(distribution.location, path)
-            found = _WORDS.search(files.read(place, _BYTES).decode("utf-8", "replace"))
+            found = words.search(files.read(place, _BYTES).decode("utf-8", "replace"))
         except (OSError, ValueError):
             continue
         if found:
-            return found.group(0)
+            return found.group(0).split()[-1]
     return ""
 
 
