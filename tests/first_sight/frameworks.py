@@ -143,7 +143,12 @@ def _torch(version: str, built: Built) -> tuple[str, dict[str, Content]]:
         "\n\nclass _C:\n    _cuda_getArchFlags = staticmethod(lambda: ' '.join(_ARCHITECTURES))\n"
         f"    _cudnn = SimpleNamespace(getCompileVersion=lambda: {numbers!r})\n"
     )
-    return text, {}
+    libraries = ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python")
+    return text, {
+        f"torch/lib/lib{name}.so": Library("empty", (f"-Wl,-soname,lib{name}.so",))
+        for name in libraries
+        if built.cuda or "cuda" not in name
+    }
 
 
 def _tensorflow(version: str, built: Built) -> tuple[str, dict[str, Content]]:

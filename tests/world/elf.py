@@ -41,23 +41,42 @@ def modinfo(version: str = "550.54.15", licence: str = "NVIDIA") -> bytes:
     return b"\0".join(field.encode() for field in fields) + b"\0"
 
 
-def shared_object(needed: Sequence[str] = (), soname: str = "", runpath: str = "") -> bytes:
-    """An x86-64 library without code that the loader maps, with these entries in its dynamic section."""
+def shared_object(
+    needed: Sequence[str] = (), soname: str = "", runpath: str = "", undefined: Sequence[str] = ()
+) -> bytes:
+    """An x86-64 library without code that the loader maps, with these entries in its dynamic section.
+
+    undefined: symbols that another library has to define.
+    """
     strings, entries = b"\0", []
     for tag, text in [*((1, one) for one in needed), (14, soname), (29, runpath)]:
         if text:
             entries.append((tag, len(strings)))
             strings += text.encode() + b"\0"
+    lacked = bytes(24)  # the empty symbol
+    for text in undefined:
+        lacked += struct.pack("<IBBHQQ", len(strings), 0x12, 0, 0, 0, 0)
+        strings += text.encode() + b"\0"
     strings += bytes(-len(strings) % 8)
     start = 64 + 2 * 56
     symbols = start + 16 * (len(entries) + 6)
-    hashes = symbols + 24  # of one symbol, the empty one
-    names = hashes + 16 + 8  # one bucket and one chain, and zeros up to a multiple of 8
+    hashes = symbols + len(lacked)
+    count = len(lacked) // 24
+    chains = struct.pack("<II", 1, count) + bytes(4 + 4 * count)  # of one bucket that holds none
+    chains += bytes(-len(chains) % 8 + 8)
+    names = hashes + len(chains)
     entries += [(4, hashes), (5, names), (6, symbols), (10, len(strings)), (11, 24), (0, 0)]
     dynamic = b"".join(struct.pack("<qQ", *entry) for entry in entries)
-    body = dynamic + bytes(24) + struct.pack("<IIII", 1, 1, 0, 0) + bytes(8) + strings
+    body = dynamic + lacked + chains + strings
     ident = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)
-    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    end = start + len(body) if undefined else 0
+    sections = (64, 3, 0) if undefined else (0, 0, 0)
+    header = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, end, 0, 64, 56, 2, *sections)
     load = struct.pack("<IIQQQQQQ", 1, 6, 0, 0, 0, start + len(body), start + len(body), 0x1000)
     at = struct.pack("<IIQQQQQQ", 2, 6, start, start, start, len(dynamic), len(dynamic), 8)
-    return ident + header + load + at + body
+    rows = (  # .dynsym and .dynstr, whose names nobody reads
+        struct.pack("<IIQQQQIIQQ", 0, 11, 0, symbols, symbols, len(lacked), 2, 1, 8, 24),
+        struct.pack("<IIQQQQIIQQ", 0, 3, 0, names, names, len(strings), 0, 0, 1, 0),
+    )
+    table = bytes(64) + b"".join(rows) if undefined else b""
+    return ident + header + load + at + body + table
