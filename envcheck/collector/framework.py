@@ -8,6 +8,7 @@ import sys
 import time
 
 from .facts import Facts, from_error, unavailable
+from .packaging import loaded
 from .runtime import cpu_wait
 
 LOG_LINES = 60
@@ -63,8 +64,6 @@ def collect(context, name, describe):
 
 def _put_files(context, name, facts, errors):
     """The files that the import's errors name, and those that come before the installed ones."""
-    from .packaging import loaded
-
     cwd = context.params.get("cwd", "")
     with contextlib.suppress(Exception):  # they explain an import, and may not cost its facts
         found = loaded.shadows(name, cwd, context.environ, facts.get("imported"))

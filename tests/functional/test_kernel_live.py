@@ -64,5 +64,5 @@ def test_a_fake_machine_through_the_whole_door(python: Any, tmp_path: Path) -> N
     by_name = {result.code: result for result in diagnose(snapshot).results}
     assert by_name["PCI-002"].outcome == "fail"
     assert by_name["PCI-002"].findings[0].evidence[0].value == "nouveau"
-    assert by_name["KRN-003"].consequence_of == "PCI-002"
+    assert by_name["KRN-003"].outcome == "fail"  # without nouveau there is no module for it either
     assert by_name["KRN-008"].findings[0].message.startswith("Xid 48")
