@@ -10,6 +10,8 @@ import msgspec
 
 from . import rows
 
+_OF_APPLICATIONS = ("CHECK_APP/CUDA", "WORKFLOW_XID_13", "WORKFLOW_XID_31")
+
 
 class Xid(msgspec.Struct, frozen=True):
     """What an Xid means and asks for. ``severity`` is "fail", "warn" or "info".
@@ -36,6 +38,11 @@ class Xid(msgspec.Struct, frozen=True):
     remedy: str
     source: str
     repeats: int = 0
+
+    @property
+    def of_application(self) -> bool:
+        """Whether an application's own fault is what the catalog looks for first."""
+        return self.severity != "info" and self.investigate in _OF_APPLICATIONS
 
 
 class NvlinkXid(msgspec.Struct, frozen=True):
@@ -81,7 +88,7 @@ class KernelLine(msgspec.Struct, frozen=True):
         return kind in self.kinds and bool(re.search(self.pattern, text))
 
 
-class ModuleOption(msgspec.Struct, frozen=True):
+class OptionEffect(msgspec.Struct, frozen=True):
     """An option of the module nvidia, without "NVreg_", and what it takes away with a value like these."""
 
     option: str
@@ -94,8 +101,8 @@ class ModuleOption(msgspec.Struct, frozen=True):
     source: str
 
 
-def module_options() -> tuple[ModuleOption, ...]:
-    return rows("module_options", ModuleOption)
+def option_effects() -> tuple[OptionEffect, ...]:
+    return rows("module_options", OptionEffect)
 
 
 def kernel_lines(check: str) -> list[KernelLine]:

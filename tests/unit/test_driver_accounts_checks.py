@@ -27,7 +27,7 @@ CASES = {
     ),
     "a variable that ends at a number without a GPU": (
         "DRV-007",
-        machine([gpu(0)], cuda=cuda([gpu(0)], visible_devices="0,8")),
+        snapshot(nvml=nvml([gpu(0)]), cuda=cuda([gpu(0)], visible_devices="0,8")),
         "warn",
         "see 1 of 1 GPUs",
     ),

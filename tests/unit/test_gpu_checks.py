@@ -250,6 +250,25 @@ def test_a_full_gpu_names_the_variable_that_is_not_set() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("variables", "used", "outcome"),
+    [
+        ({}, 30000, "warn"),
+        ({}, 15000, "pass"),
+        ({"XLA_PYTHON_CLIENT_MEM_FRACTION": ".4"}, 30000, "pass"),
+        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, 30000, "pass"),
+    ],
+)
+def test_memory_that_jax_takes_at_its_start(
+    variables: dict[str, str], used: int, outcome: str
+) -> None:
+    target = targets.good_target(
+        environment=Environment(variables=variables), jax=targets.tensorflow(name="jax")
+    )
+    busy = replace(machine([gpu(memory_used_mib=used)]), target=target)
+    assert judged_alone(busy, "GPU-016").outcome == outcome
+
+
 def test_a_windows_desktop_gives_no_finding() -> None:
     desktop = Gpu(
         index=0,

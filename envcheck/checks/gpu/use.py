@@ -5,10 +5,11 @@ from __future__ import annotations
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import found, judge_gpus, minor_of
 from ..reading import Gpu, SnapshotView, known, need
-from ..target import variables_if_known
+from ..target import framework, variables_if_known
 from ..verdicts import Params, Passed, Remedy, Verdicts, check, warn
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
+JAX_TAKES = 0.75  # "GPU memory allocation" in JAX's documentation; XLA_PYTHON_CLIENT_MEM_FRACTION
 HELD = 0.25  # of the memory in use without a process that owns it
 HELD_MIB = 2048
 _MPS = "nvidia-cuda-mps-control"
@@ -21,6 +22,13 @@ MEMORY_FULL = warn(
     "memory-full",
     "has little free memory",
     "{used} of {total} MiB are in use{by}: what starts now will run out of memory.",
+)
+NO_ROOM_FOR_JAX = MEMORY_FULL.variant(
+    "no-room-for-jax",
+    headline="has less free memory than JAX takes",
+    sentence="{used} of {total} MiB are in use{by}, and JAX takes {share} % of the GPU's memory when it"
+    " starts: it gets less, and fails then, or has none left for cuDNN ('DNN library initialization"
+    " failed').",
 )
 ORPHANED = warn(
     "memory-without-process",
@@ -46,7 +54,7 @@ IDLE_MPS = warn(
 @check(
     "GPU-016",
     title="The GPUs' memory is free",
-    causes=(MEMORY_FULL, ORPHANED, IDLE_MPS),
+    causes=(MEMORY_FULL, NO_ROOM_FOR_JAX, ORPHANED, IDLE_MPS),
     about="TensorFlow and JAX request nearly all memory when training starts. A TensorFlow that finds no"
     " free memory reports 'cuDNN failed to initialize' instead.",
     sources=["nvidia-smi(1), Processes; NVIDIA Multi-Process Service; tensorflow#32548"],
@@ -71,20 +79,39 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
     processes = known(gpu.processes)
     share = used / total if total else 0.0
     fields = "memory_used_mib memory_total_mib"
-    if share >= FULL:
+    jax = _share_of_jax(view)
+    if share >= FULL or share + jax > 1:
         names = [known(one.name) or f"process {one.pid}" for one in (processes or [])[:4]]
         shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
         params: Params = {"used": used, "total": total, "by": f" by {shown}" if shown else ""}
-        yield found(view, MEMORY_FULL, gpu, fields, advice=_make_room(view, gpu), **params)
+        params["share"] = f"{jax:.0%}".rstrip("%")
+        cause = MEMORY_FULL if share >= FULL else NO_ROOM_FOR_JAX
+        yield found(view, cause, gpu, fields, advice=_make_room(view, gpu), **params)
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
         yield found(view, ORPHANED, gpu, fields, used=used)
     else:
         yield Passed("memory is free")
 
 
+def _share_of_jax(view: SnapshotView) -> float:
+    """The share of the memory that the target's JAX takes when it starts; 0.0 where it finds no GPU."""
+    jax = None if view.snapshot.target is None else framework(view, "jax")
+    if jax is None or not known(jax.gpus):
+        return 0.0
+    variables = variables_if_known(view)
+    if variables.get("XLA_PYTHON_CLIENT_PREALLOCATE", "").lower() in ("false", "0"):
+        return 0.0
+    try:
+        return float(variables.get("XLA_PYTHON_CLIENT_MEM_FRACTION", JAX_TAKES))
+    except ValueError:
+        return 0.0
+
+
 def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
     variables = {} if view.snapshot.target is None else variables_if_known(view)
     grow = [command for name, command in _GROWTH.items() if name not in variables]
+    if _share_of_jax(view):
+        grow = grow[-1:]
     query = "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv"
     return Remedy(
         "Find out who uses the GPU, and stop it if it is a leftover. If several processes share the GPU, let"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import ModuleOption, module_options
+from ...data.kernel import OptionEffect, option_effects
 from ...data.products import product
 from ...facts import kernel as facts
 from ..driver_state import REBOOT
@@ -27,7 +27,7 @@ from ..verdicts import (
 _PREFIX = "NVreg_"
 _ROWS = {
     row: Cause(row.key, "warn", row.headline, row.sentence, row.remedy, source=row.source)
-    for row in module_options()
+    for row in option_effects()
 }
 _ALL = {row: cause.variant(f"{row.key}-all", severity="fail") for row, cause in _ROWS.items()}
 
@@ -68,7 +68,7 @@ def _setting(kernel: Kernel, option: str) -> list[facts.ModuleOption]:
     return [one for one in options if one.module == "nvidia" and one.name == _PREFIX + option]
 
 
-def _hit(view: SnapshotView, kernel: Kernel, row: ModuleOption) -> list[Subject] | None:
+def _hit(view: SnapshotView, kernel: Kernel, row: OptionEffect) -> list[Subject] | None:
     """The GPUs that the option takes something from; None where it takes nothing on this machine."""
     if row.takes == "gpu":
         return [one for address in kernel.excluded_gpus for one in about_device_at("gpu", address)]
@@ -83,7 +83,7 @@ def _hit(view: SnapshotView, kernel: Kernel, row: ModuleOption) -> list[Subject]
 
 
 def _found(
-    view: SnapshotView, row: ModuleOption, subjects: list[Subject], seen: Evidence, kernel: Kernel
+    view: SnapshotView, row: OptionEffect, subjects: list[Subject], seen: Evidence, kernel: Kernel
 ) -> Finding:
     name, paths = _PREFIX + row.option, [one.path for one in _setting(kernel, row.option)]
     evidence, commands = [seen], []

@@ -96,7 +96,9 @@ def _xid(view: SnapshotView, one: Soaked, number: int) -> Finding:
     known = xids().get(number)
     times = [seen.seconds for seen in one.gpu.xids if seen.number == number]
     remedy = known.remedy if known and known.remedy else "Look it up in NVIDIA's catalog."
-    return (SUSPECT_XID if known and known.severity == "warn" else XID).found(
+    # An application's fault under a load of envcheck's own is the GPU's.
+    minor = known is not None and known.severity == "warn" and not known.of_application
+    return (SUSPECT_XID if minor else XID).found(
         [one.subject],
         [one.evidence(view, "xids", f"{number} {after(times[0])}")],
         advice=Remedy(remedy, ["sudo dmesg -T | grep -i xid", REPORT]),

@@ -21,7 +21,8 @@ def failures(outcome: str, reason: str, minute: SoakMinute) -> list[str]:
     found += [f"{name.replace('_', ' ')} +{number:g}" for name, number in grown.items()]
     for number in dict.fromkeys(minute.xids):
         known = xids().get(number)
-        if known is None or known.severity != "warn":
+        # An application's fault under a load of envcheck's own is the GPU's.
+        if known is None or known.severity != "warn" or known.of_application:
             found.append(f"Xid {number}")
     for name, words in _HELD.items():
         if minute.throttled.get(name, 0.0) >= numbers("soak_limits")["throttled_share"]:
