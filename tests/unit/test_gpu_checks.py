@@ -193,6 +193,14 @@ def test_an_error_is_judged_by_its_code_and_by_the_fact(
         assert alike["GPU-001"].outcome == "pass"
 
 
+def test_errors_of_a_gpu_with_an_xid_are_left_to_what_the_log_asks_for() -> None:
+    event = KernelEvent(kind="xid", text="Xid 62", xid=62, pci_address=ADDRESSES[VICTIM])
+    gpus = [gpu(n, **({"power_draw_w": error(999)} if n == VICTIM else {})) for n in range(8)]
+    advice = judged_alone(machine(gpus, kernel=kernel(log=[event])), "GPU-001").findings[0].remedy
+    assert advice is not None and "KRN-008" in advice.text
+    assert not any("reset" in command for command in advice.commands)
+
+
 def test_nvml_that_cannot_count_its_gpus_is_a_finding() -> None:
     none = error(999)
     broken = machine([], nvml=replace(nvml([]), gpu_count=none, gpus=none, pairs=none))

@@ -365,6 +365,13 @@ def test_xids_of_one_memory_error_are_one_problem(
     assert commands(finding).startswith("sudo nvidia-bug-report.sh")
 
 
+def test_the_recovery_that_bad_memory_asks_for_is_part_of_that_problem() -> None:
+    gpus = [h100.gpu(n, remap_pending=ABSENT, recovery_action=ABSENT) for n in range(h100.COUNT)]
+    log = [xid(48), xid(64), advice("None", "GPU Reset Required")]
+    finding = only(judge(h100.machine(gpus, host=BARE, kernel=h100.kernel(log=log)), "KRN-008"))
+    assert finding.cause.key == "memory-not-replaceable" and len(finding.evidence) == len(log)
+
+
 def test_an_xid_that_came_back_after_a_reset_asks_for_a_replacement() -> None:
     load = KernelEvent(kind="driver-load", text="NVRM: loading NVIDIA UNIX")
     once = only(judge(healthy(log=[load, xid(119)]), "KRN-008"))

@@ -62,6 +62,13 @@ SOME_ERRORS = warn(
 )
 
 
+_AFTER_THE_LOG = Remedy(
+    "Do first what the error in the kernel's log asks for (KRN-008). If the driver still answers with errors"
+    " then, reset the GPU, and have the board diagnosed.",
+    [_KERNEL_LOG, REPORT],
+)
+
+
 @check(
     "GPU-001",
     title="No GPU is lost",
@@ -137,7 +144,7 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
             advice = gpus.reset(gpu, "The driver asks for a reset.")
         yield _with_errors(view, ONLY_ERRORS, gpu, shown, log, advice)
     elif own := _own_errors(view, gpu, errors):
-        yield _with_errors(view, SOME_ERRORS, gpu, own, log, None)
+        yield _with_errors(view, SOME_ERRORS, gpu, own, log, _AFTER_THE_LOG if log else None)
     else:
         yield Passed("every GPU answers")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from ...data.kernel import NvlinkXid, Xid, nvlink_xid, steps, xids
 from ..driver_state import REBOOT, REPORT
 from ..gpus import REPLACE, recovery
@@ -157,7 +159,9 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
         elif xid is not None:
             mentioned.append(f"Xid {code} ({xid.meaning})")
     for address, told in stories.items():
-        yield _memory(view, address, told, before)
+        memory = _memory(view, address, told, before)
+        wanted = [event_evidence(view, advice.pop(address))] if address in advice else []
+        yield replace(memory, evidence=[*memory.evidence, *wanted])
     for event in advice.values():
         yield from _recovery(view, event)
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")

@@ -6,6 +6,7 @@ import re
 
 from packaging.version import Version
 
+from ...data.packages import component
 from ...data.sonames import component_of, sonames
 from ...data.tensorflow_builds import build_of
 from ...data.versions import parse_version
@@ -19,6 +20,7 @@ from .bring import bring, newer_cudnn, out_of_reach, reachable
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
 # What TensorFlow tries and works without: the driver (DRV's checks), and TensorRT (FRM-006).
 _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
+_NVIDIA_WHEEL = re.compile(r"nvidia-[\w-]{1,60}")  # of a requirement
 _NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
 
 _NO_CUDNN = "the framework does not find its cuDNN"
@@ -128,17 +130,21 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     )
 
 
+_BLIND = (*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK)
 NOT_LOADED = fail(
     "cuda-libraries-not-found",
     "TensorFlow does not find its CUDA libraries",
     "TensorFlow cannot load {libraries}{where}: it lists no GPU and runs on the CPU.",
+    follows=_BLIND,
 )
+# Where the wheels that bring them are not whole, or not there.
+WHEELS_BROKEN = NOT_LOADED.variant("cuda-wheels-broken", follows=None)
 
 
 @check(
     "LIB-008",
     title="TensorFlow finds the CUDA libraries it was built with",
-    causes=[NOT_LOADED],
+    causes=[NOT_LOADED, WHEELS_BROKEN],
     about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; if one is"
     " missing, it lists no GPU and continues on the CPU. Judged by its log, else by the names that its"
     " CUDA version needs.",
@@ -146,7 +152,7 @@ NOT_LOADED = fail(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",
     ),
-    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
+    follows=(*_BLIND, "PKG-001", "PKG-009"),
 )
 def cuda_libraries_found(view: SnapshotView) -> Verdicts:
     target.need_gpus(view)
@@ -176,7 +182,8 @@ def cuda_libraries_found(view: SnapshotView) -> Verdicts:
         raise Skip(f"{cudnn[0]} alone is missing (LIB-005)")
     lines = list(dict.fromkeys(logged.values()))[:3]
     aside = next((path for name in names if (path := out_of_reach(view, facts, name))), "")
-    yield NOT_LOADED.found(
+    broken = {component_of(name) for name in names} <= _broken_wheels(view)
+    yield (WHEELS_BROKEN if broken else NOT_LOADED).found(
         about_framework(facts),
         [
             *(Evidence("target.tensorflow.log", line, "TensorFlow's log") for line in lines),
@@ -186,6 +193,15 @@ def cuda_libraries_found(view: SnapshotView) -> Verdicts:
         libraries=", ".join(names),
         where=f" from where they lie ({aside}), since it does not look there" if aside else "",
     )
+
+
+def _broken_wheels(view: SnapshotView) -> set[str]:
+    """The components of NVIDIA's wheels that lack files (PKG-001) or are required and not there (PKG-009)."""
+    there = target.installed(view)
+    names = {name for name, one in there.items() if one.missing_count or one.cut_off}
+    asked = (line for one in there.values() for line in known(one.requires) or [])
+    wanted = {found[0].lower() for line in asked if (found := _NVIDIA_WHEEL.match(line))}
+    return {part.name for name in names | (wanted - there.keys()) if (part := component(name))}
 
 
 def _logged(facts: Framework) -> dict[str, str]:
