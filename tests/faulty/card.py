@@ -98,7 +98,8 @@ def faults_alone(faults: Iterable[Fault], progress: Progress = lambda done, of: 
 
 def first_sight() -> list[Total]:
     """The cases of tests/first_sight: as they were judged once, and what they score today."""
-    every = {**case.cases("reports"), **case.cases("faults")}
+    folders = ("reports", "faults")
+    every = {(folder, name): one for folder in folders for name, one in case.cases(folder).items()}
     now = dict(zip(every, run.side_by_side(_case, every.values()), strict=True))
     return totals(judged(), now)
 

@@ -51,15 +51,15 @@ def judged() -> list[Judged]:
         return [Judged(**row) for row in csv.DictReader(file)]
 
 
-def totals(rows: Iterable[Judged], now: Mapping[str, Seen]) -> list[Total]:
-    """A cause or a remedy counts where it is all there. now: by the cases' names."""
+def totals(rows: Iterable[Judged], now: Mapping[tuple[str, str], Seen]) -> list[Total]:
+    """A cause or a remedy counts where it is all there. now: by the cases' folders and names."""
     rows = list(rows)
     found = []
     for kind, name in KINDS.items():
         of_it = [row for row in rows if row.kind == kind]
         if of_it:
             counts = [sum(getattr(row, key) == "y" for row in of_it) for key in _COUNTED]
-            today = [now[row.case] for row in of_it]
+            today = [now["reports" if kind == "reports" else "faults", row.case] for row in of_it]
             named, remedied = sum(s.named for s in today), sum(s.remedied for s in today)
             found.append(Total(name, len(of_it), *counts, named, remedied))
     return found
