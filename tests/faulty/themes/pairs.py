@@ -98,6 +98,7 @@ add(
         without_module,
         lambda m: m.say("Loading of module with unavailable key is rejected"),
         lambda m: (
+            setattr(m, "secure_boot", True),
             m.modules.append("nouveau"),
             [m.of(n).files.update(driver="nouveau") for n in range(2)],
         ),
