@@ -145,3 +145,19 @@ def test_a_stated_requirement_explains_the_failed_import(requires: list[str], ro
     snapshot = good_snapshot(tensorflow=not_imported(words=NO_DTYPES), packages=found)
     results = {one.code: one for one in diagnose(snapshot).results}
     assert results["FRM-001"].consequence_of == root
+
+
+@pytest.mark.parametrize(
+    ("words", "unfit"),
+    [
+        ("module 'gast' has no attribute 'Index'", True),
+        ("cannot import name 'x' from 'gast.unparser' (/v/gast/unparser.py)", True),
+        ("partially initialized module 'gast' has no attribute 'Index'", False),
+        ("module 'tensorflow' has no attribute 'io'", False),
+        ("module 'flask' has no attribute 'x'", False),  # not installed
+    ],
+)
+def test_any_package_that_lacks_a_name_is_unfit(words: str, unfit: bool) -> None:
+    finding = diagnosed(f"AttributeError: {words}", [], gast="0.7.0")
+    assert (finding.cause.key == "package-unfit") is unfit
+    assert not unfit or "gast 0.7.0" in finding.message

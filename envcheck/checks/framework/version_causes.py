@@ -46,11 +46,15 @@ HALF = import_fails(
     " comes first",
     "Reinstall it; check that no file or folder of that name is in the directory where Python starts.",
 )
+# Of a package that the table does not know; a file of its name in its place is no matter of versions.
+_LACKS = re.compile(
+    r"(?<!initialized )module '(\w+)[\w.]*' has no attribute|cannot import name '\w+' from '(\w+)"
+)
 CAUSES = (TOO_OLD, TOO_NEW, BELOW, ABOVE, UNFIT, MISSING, REMOVED, HALF)
 
 
 def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
-    """What a failed import's words say about protobuf or numpy; None where they are about neither.
+    """What a failed import's words say about another package's version; None where they say nothing.
 
     A pattern's group is the version of numpy's C interface that a module was compiled for.
     """
@@ -64,6 +68,11 @@ def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explai
                 rows = (row for row in table("numpy_api") if int(row["api"], 16) == api)
                 fits = next((f">={row['first_numpy']}" for row in rows), "")
             return _explained(view, facts, sign["package"], fits, line.strip()[:300])
+    lacks = _LACKS.search(words)
+    package = canonicalize_name(lacks[1] or lacks[2]) if lacks else ""
+    packages = installed_if_known(view)
+    if lacks and package in packages and packages[package] is not owner_of(packages, facts.name):
+        return _explained(view, facts, package, "", lacks[0])
     return None
 
 
