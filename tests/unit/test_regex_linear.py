@@ -25,6 +25,7 @@ MADE_LATER = {
     "checks/framework/causes.py",  # rows
     "findings/commands.py",  # rows, tried in test_remedy_commands.py
     "checks/kernel/loading.py",  # rows
+    "checks/kernel/options.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/framework/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie

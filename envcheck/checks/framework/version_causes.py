@@ -48,7 +48,8 @@ HALF = import_fails(
 )
 # Of a package that the table does not know; a file of its name in its place is no matter of versions.
 _LACKS = re.compile(
-    r"(?<!initialized )module '(\w+)[\w.]*' has no attribute|cannot import name '\w+' from '(\w+)"
+    r"(?<!initialized )module '(\w{1,80})[\w.]{0,200}' has no attribute"
+    r"|cannot import name '\w{1,200}' from '(\w{1,80})"
 )
 CAUSES = (TOO_OLD, TOO_NEW, BELOW, ABOVE, UNFIT, MISSING, REMOVED, HALF)
 

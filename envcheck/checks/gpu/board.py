@@ -49,7 +49,7 @@ LOWERED = warn(
 
 NO_BOOST = LOWERED.variant(
     "dynamic-boost-off",
-    headline="is held back by its power limit, and Dynamic Boost does not run",
+    headline="is held at its limit without Dynamic Boost",
     sentence="The power limit of {limit:g} W holds this laptop's GPU back, up to {most:g} W are possible, and"
     " nvidia-powerd, which raises the limit under load (Dynamic Boost), does not run.",
     remedy="Start it, with the laptop on its mains adapter.",

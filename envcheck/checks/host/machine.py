@@ -16,6 +16,7 @@ from .places import gigabytes, host_of
 # The machine names, as uname has them, that GPU builds of TensorFlow exist for.
 WHEELS_FOR = ("x86_64",)
 CONTAINERS_FOR = ("x86_64", "aarch64")
+CONDA_FOR = ("ppc64le",)  # Open-CE's channel
 LEAST_MEMORY_MIB = 4096
 
 NO_BUILD = fail(
@@ -43,6 +44,8 @@ def architecture(view: SnapshotView) -> Verdicts:
         yield Passed(machine)
     elif machine in CONTAINERS_FOR:
         yield Passed(f"{machine}: GPU builds of TensorFlow come as NVIDIA's containers alone")
+    elif machine in CONDA_FOR:
+        yield Passed(f"{machine}: GPU builds of TensorFlow come from Open-CE's conda channel alone")
     else:
         evidence = [view.evidence("machine.host.architecture")]
         yield NO_BUILD.found(evidence=evidence, architecture=machine)

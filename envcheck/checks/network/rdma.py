@@ -91,8 +91,8 @@ NO_MANAGER = warn(
     title="RDMA ports of one kind are all up",
     causes=[PORT_DOWN, NO_MANAGER],
     about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
-    " ports are down among cards of the same board that work, and an InfiniBand port with a link that no"
-    " subnet manager has set up, are told. Of a card with two ports one is often left free.",
+    " ports are down among cards of the same board that work is reported, and so is an InfiniBand port with a"
+    " link that no subnet manager has set up. Of a card with two ports one is often left free.",
     sources=(
         "NVIDIA NCCL user guide, NCCL_IB_HCA",
         "Linux kernel, sysfs-class-infiniband: state, phys_state; opensm(8)",

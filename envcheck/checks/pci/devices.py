@@ -97,9 +97,9 @@ ALL_PASSED_THROUGH = fail(
 PASSED_THROUGH = ALL_PASSED_THROUGH.variant("held-for-guest", severity="warn")
 NOT_PASSED_THROUGH = PASSED_THROUGH.variant(
     "meant-for-guest",
-    headline="is meant for a virtual machine, and NVIDIA's driver has it",
-    sentence="vfio-pci is told in {path} to take this GPU, and the driver {driver} had it first: no virtual"
-    " machine can be given it.",
+    headline="is meant for a guest, and NVIDIA's driver has it",
+    sentence="The options of vfio-pci in {path} reserve this GPU for a guest, and the driver {driver} had it"
+    " first: no virtual machine can be given it.",
     remedy="If the GPU is meant for a virtual machine: have vfio-pci loaded before NVIDIA's driver, rebuild"
     " the initial RAM disk, and reboot. Else take its device id out of {path}.",
 )

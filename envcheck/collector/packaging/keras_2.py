@@ -11,7 +11,7 @@ _WORDS = re.compile(
     r"\btf_keras\b|\bTF_USE_LEGACY_KERAS\b|\btensorflow\.python\.keras\b|\bkeras\.engine\b"
     r"|\bkeras\.utils\.generic_utils\b|\bkeras\.layers\.experimental\.preprocessing\b"
 )
-_BY_NAME = re.compile(r"^\s*(?:import|from)\s+tf_keras\b", re.M)
+_BY_NAME = re.compile(r"^[ \t]{0,40}(?:import|from) {1,4}tf_keras\b", re.M)
 _HOME = re.compile(
     r"tensorflow.*|tf-.*|keras.*|tensorboard.*|intel-tensorflow.*|nvidia-tensorflow\Z"
 )
