@@ -225,7 +225,7 @@ add(
     (
         "KRN-002|KRN-013",
         r"0000:01:00\.0",
-        r"not supported by driver 470\.256\.02: it is too old",
+        r"not supported by driver 470\.256\.02: .*too old",
         r"newer driver",
     ),
     base="rtx4090",
