@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..data.kernel import flavour_for
 from ..data.system_commands import system_commands
 from ..facts.base import known
 from ..facts.host import Host
@@ -59,6 +60,8 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     if (known(host.kernel) or "").endswith("-pve"):
         names.insert(0, "proxmox")  # whose os-release is Debian's
     names.append("any")
+    if what == "install-driver" and _before_turing(view):
+        what = "install-closed-driver"
     quoted = {key: _quoted(value) for key, value in values.items()}
     found = system_commands(what, names)
     missing = [f"{{{key}}}" for key, value in values.items() if not value]
@@ -75,6 +78,13 @@ def _quoted(value: str | Sequence[str]) -> str:
     if isinstance(value, ShellText):
         return value
     return word(value) if isinstance(value, str) else words(list(value))
+
+
+def _before_turing(view: SnapshotView) -> bool:
+    """Whether a GPU here works with the proprietary modules alone."""
+    devices = fact(view.machine.pci, "devices") or []
+    found = [flavour_for(one.device_id) for one in devices if one.kind == "gpu"]
+    return any(one is not None and one.flavour == "proprietary" for one in found)
 
 
 def _by_runfile(view: SnapshotView) -> bool:

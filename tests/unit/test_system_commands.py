@@ -24,6 +24,7 @@ from envcheck.checks.system_commands import (
 )
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Host
+from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import Remedy
@@ -213,3 +214,13 @@ def test_an_image_gets_its_packages_by_its_own_manager(system: str) -> None:
     (line,) = in_image(view(os_id=system, os_like=SYSTEMS[system][0]), "rdma-libraries")
     words = line.removeprefix("# in its Dockerfile: RUN ").split()
     assert words[0] in SYSTEMS[system][1] and words[1:3] == ["install", "-y"]
+
+
+@pytest.mark.parametrize(
+    ("device", "command"),
+    [("10de:1db6", "nvidia-driver:580-dkms"), ("10de:2330", "nvidia-open")],
+)
+def test_the_driver_that_is_installed_supports_the_gpu(device: str, command: str) -> None:
+    gpu = PciDevice(address="0000:01:00.0", kind="gpu", device_id=device)
+    seen = snapshot(host=Host(os_id="rocky"), pci=Pci(devices=[gpu]))
+    assert command in "\n".join(on_system(SnapshotView(seen), "install-driver"))
