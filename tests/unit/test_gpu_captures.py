@@ -13,14 +13,14 @@ from envcheck.facts.gpu import NvidiaSmi
 from envcheck.facts.snapshot import SCHEMA, Snapshot
 from envcheck.findings.model import CheckResult
 
-# What each of them deserves to be told: an old driver, a lowered limit, a driver that comes and goes.
+# What each of them deserves to be told: a lowered limit, a driver that comes and goes.
 WARNINGS = {
     "nvidia-smi-xml/a100-sxm4-v12.xml": {"GPU-015"},
     "nvidia-smi-xml/a10g.xml": set(),
     "nvidia-smi-xml/gtx-1070-ti.xml": set(),
-    "nvidia-smi-xml/gtx-1660-ti.xml": {"DRV-008"},
+    "nvidia-smi-xml/gtx-1660-ti.xml": set(),
     "nvidia-smi-xml/quadro-p2000-v12.xml": set(),
-    "nvidia-smi-xml/quadro-p400.xml": {"DRV-008"},
+    "nvidia-smi-xml/quadro-p400.xml": set(),
     "nvidia-smi-xml/rtx-3060-v12.xml": set(),
     "nvidia-smi-xml/rtx-3080-v12.xml": set(),
     "nvidia-smi-xml/rtx-3080-v13.xml": set(),

@@ -13,13 +13,6 @@ from ..reading import NotKnown, SnapshotView, fact, known, need
 from ..system_commands import on_system
 from ..verdicts import Evidence, Passed, Verdicts, check, warn
 
-TOO_OLD = warn(
-    "no-minor-version-compatibility",
-    "the driver is too old for newer CUDA minor versions",
-    "Driver {driver} has no minor-version compatibility (that begins with {first}): {limit}, and newer"
-    " frameworks will not see the GPU.",
-    "Upgrade the driver to a current branch that still supports the GPU.",
-)
 _BRANCHES = "libcuda reports CUDA {cuda}, of driver branch {branch}, and the driver is {driver}: "
 NEWER = warn(
     "newer-libcuda",
@@ -35,7 +28,7 @@ OLDER = NEWER.variant(
 @check(
     "DRV-008",
     title="The driver's branch and the CUDA it runs",
-    causes=[TOO_OLD, NEWER, OLDER],
+    causes=[NEWER, OLDER],
     about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on, newer"
     " minor versions of the same major one.",
     sources=["NVIDIA CUDA Toolkit release notes, tables 2 and 3; NVIDIA CUDA Compatibility guide"],
@@ -50,13 +43,7 @@ def driver_branch(view: SnapshotView) -> Verdicts:
     if parsed < Version(first):
         newest = tables.newest_cuda_for(driver)
         limit = f"CUDA {newest.minor} is the newest that it runs" if newest else "it is very old"
-        yield TOO_OLD.found(
-            evidence=[view.evidence(path)],
-            commands=on_system(view, "update-driver"),
-            driver=driver,
-            first=first,
-            limit=limit,
-        )
+        yield Passed(f"{driver} is older than minor-version compatibility ({first}): {limit}")
     elif on_windows(view):
         yield Passed(f"{driver} (the table's drivers are Linux')")
     else:

@@ -66,6 +66,7 @@ IMPORT_FOLLOWS = ("HOST-002", "PKG-001", "PKG-002", "FRM-007", "LIB-009", "ENV-0
 # What else explains some of FRM-001's causes: an overwritten library, a requirement that is not met.
 _EXPLAINED = {"libraries-mixed": ["PKG-021"], "required-too-old": ["PKG-009"]}
 _EXPLAINED["required-too-new"] = _EXPLAINED["required-too-old"]
+_EXPLAINED["jaxlib-of-another-release"] = ["PKG-017"]
 
 
 def import_fails(key: str, says: str, remedy: str = "", source: str = "") -> Cause:

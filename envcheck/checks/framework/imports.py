@@ -78,7 +78,7 @@ FOR_NUMPY_1 = warn(
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
     ),
-    follows=(*IMPORT_FOLLOWS, "PKG-009", "PKG-021"),
+    follows=(*IMPORT_FOLLOWS, "PKG-009", "PKG-017", "PKG-021"),
 )
 @per_framework(gpus=False, imported=False)
 def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:

@@ -50,13 +50,14 @@ def jax_parts(view: SnapshotView) -> Verdicts:
         yield Passed(", ".join(map(named, every)))
         return
     cuda = next((match[1] for name in parts if (match := _PLUGIN.match(name))), "")
-    extra = f"[cuda{cuda}]" if cuda else ""
+    wanted = [f"jax[cuda{cuda}]=={jax.version}"] if cuda else [f"jax=={jax.version}"]
+    wanted += [] if cuda else [f"jaxlib<={jax.version}"]  # jax alone asks for no newest one
     yield found(
         view,
         MISFIT,
         wrong[0],
         *(one for one in every if one is not wrong[0]),
-        commands=[pip_install(view, f"jax{extra}=={jax.version}")],
+        commands=[pip_install(view, *wanted)],
         parts=" and ".join(map(named, wrong)) + (" does" if len(wrong) == 1 else " do"),
         jax=named(jax),
     )
