@@ -76,7 +76,7 @@ _AFTER_THE_LOG = Remedy(
     about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted but does not"
     " answer.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-008", "GPU-032"),
 )
 def no_gpu_is_lost(view: SnapshotView) -> Verdicts:
     lost = facts_or(view.machine.nvml, Nvml).lost

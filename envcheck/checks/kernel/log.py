@@ -126,7 +126,7 @@ _ONE_GPU = warn(
     sources=[
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors; fabric manager user guide, SXids"
     ],
-    follows=("PCI-001", "PCI-004", "KRN-009", "GPU-001"),
+    follows=("PCI-001", "PCI-004", "KRN-009"),
 )
 def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
