@@ -47,7 +47,6 @@ MENDED = (
     "MIG is on and GPU 2 has no instance (a100-mig)",
     "NVML crashes at GPU 6",
     "NVML hangs at GPU 2",
-    "Secure Boot refuses the module, and nouveau holds the GPUs",
     "Secure Boot: Key was rejected by service",
     "Secure Boot: the key is unavailable",
     "Xid 154: the driver asks for a reset",
