@@ -73,6 +73,9 @@ def totals(taken: card.Card) -> str:
         f"| public problem reports | {reports.faults} | {reports.named} | {reports.remedied} "
         f"| {reports.misleading} |\n"
         f"| healthy machines | {machines} | | | {taken.false_failures} |\n"
+    ) + "".join(
+        f"| {one.name}, at first sight | {one.cases} | {one.cause} | {one.remedy} | {one.misled} |\n"
+        for one in taken.first
     )
 
 
