@@ -30,6 +30,8 @@ def main() -> int:
     way.add_argument("--score", action="store_true", help="a line for each: what was named")
     parser.add_argument("case", nargs="+", type=Path)
     options = parser.parse_args()
+    if missing := [str(path) for path in options.case if not path.is_file()]:
+        parser.error(f"no such file: {', '.join(missing)}")
     show = _build if options.build else _score if options.score else _report
     for text in run.side_by_side(show, options.case):
         print(text, flush=True)

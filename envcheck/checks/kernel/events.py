@@ -58,7 +58,7 @@ def address_of_event(
 
 
 def known_gpus(view: SnapshotView) -> list[PciDevice]:
-    """The GPUs on the bus; none where nobody could look."""
+    """The GPUs on the bus; none where the bus was not read."""
     try:
         return pci_gpus(view)
     except CannotJudge:

@@ -158,8 +158,8 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
             yield found
         elif xid is not None:
             mentioned.append(f"Xid {code} ({xid.meaning})")
-    for address, told in stories.items():
-        memory = _memory(view, address, told, before)
+    for address, story in stories.items():
+        memory = _memory(view, address, story, before)
         wanted = [event_evidence(view, advice.pop(address))] if address in advice else []
         yield replace(memory, evidence=[*memory.evidence, *wanted])
     for event in advice.values():
@@ -235,13 +235,13 @@ def _severity(view: SnapshotView, xid: Xid, event: KernelEvent, row: NvlinkXid |
 def _memory(
     view: SnapshotView,
     address: str | None,
-    told: list[tuple[Xid, KernelEvent]],
+    story: list[tuple[Xid, KernelEvent]],
     before: set[tuple[str | None, int | None]],
 ) -> Finding:
     """One finding for all that the driver logs about one GPU's bad memory."""
-    codes = sorted({xid.code for xid, _ in told})
+    codes = sorted({xid.code for xid, _ in story})
     if len(codes) == 1:
-        xid, event = told[-1]
+        xid, event = story[-1]
         found = _xid(view, event, xid.code, xid, again=(address, xid.code) in before)
         assert found is not None  # it was, in the first look
         return found
@@ -249,7 +249,7 @@ def _memory(
     if 94 in codes and not {64, 95, 140} & set(codes):
         cause = _CONTAINED
     commands = _replace(address) if cause is _NOT_REMAPPED else reset_commands("reset", address)
-    evidence = [event_evidence(view, event) for _, event in told[-6:]]
+    evidence = [event_evidence(view, event) for _, event in story[-6:]]
     words = ", ".join(f"Xid {code}" for code in codes)
     return cause.found(subjects_at(view, address), evidence, commands=commands, xids=words)
 

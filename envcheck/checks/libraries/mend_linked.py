@@ -66,8 +66,8 @@ def get_libraries(
         )
     own = _cuda_of(view, file)
     # Two majors of CUDA in one process do not share what they allocate.
-    alike = not (own and cuda) or own == cuda.partition(".")[0]
-    wheels = _wheels(view, names, own or cuda) if alike else []
+    same_major = not (own and cuda) or own == cuda.partition(".")[0]
+    wheels = _wheels(view, names, own or cuda) if same_major else []
     commands = [pip(view, f"install --upgrade {words([name])}")] if name and other_version else []
     text = "Install a release of it that uses what is there" if commands else ""
     if wheels:

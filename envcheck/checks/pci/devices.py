@@ -154,7 +154,7 @@ _SOFTDEP = (
 
 
 def _meant_for_guest(view: SnapshotView, gpu: PciDevice) -> str:
-    """Where vfio-pci is told to take GPUs of this device id; "" where it is not."""
+    """The file whose options have vfio-pci take GPUs of this device id; "" where it is not."""
     options = known(facts_or(view.machine.kernel, Kernel).module_options) or []
     ids = {one.path: one.value for one in options if (one.module, one.name) == ("vfio_pci", "ids")}
     found = (path for path, value in ids.items() if gpu.device_id in value.lower().split(","))

@@ -1,4 +1,4 @@
-"""Where the loader's search for a library ends, told from files: nothing is loaded.
+"""Where the loader's search for a library ends, from files alone: nothing is loaded.
 
 The order is that of ld.so(8): RPATH (of the file, then of the program) where the file has no RUNPATH,
 LD_LIBRARY_PATH, RUNPATH, /etc/ld.so.cache, the system's directories.

@@ -114,12 +114,12 @@ class _Reader(object):
 def _put_gpus(facts, answers, context):
     gpus, lost = [], []
     for index, answer in enumerate(answers):
-        told, failure = answer.facts, answer.failure
-        if "lost" in told:
-            lost.append({"index": index, "error": told["lost"], "code": told["code"]})
-        elif "index" in told or not answer.tried:
+        found, failure = answer.facts, answer.failure
+        if "lost" in found:
+            lost.append({"index": index, "error": found["lost"], "code": found["code"]})
+        elif "index" in found or not answer.tried:
             begun = failure is not None and answer.tried
-            gpus.append(gpu.cut_short(told, failure) if begun else dict(told, index=index))
+            gpus.append(gpu.cut_short(found, failure) if begun else dict(found, index=index))
         else:
             words = "nvmlDeviceGetHandleByIndex %s" % failure["detail"]
             code = _TIMEOUT if failure["unavailable"] == "timeout" else 999
