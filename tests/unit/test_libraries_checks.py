@@ -53,7 +53,22 @@ def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> Non
     assert on("LIB-002", *good_libraries(), apart, tensorflow=blind).outcome == "pass"
 
 
-# LIB-004
+# LIB-005
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_a_newer_cudnn_leaves_what_else_comes_by_ld_library_path(more: bool) -> None:
+    old = system_library(
+        "libcudnn", "libcudnn.so.8", "8.0.5", path="/c/libcudnn.so.8", origin="LD_LIBRARY_PATH"
+    )
+    cublas = [of_ld("libcublas", "libcublas.so.12", "12.1")] if more else []
+    built = tensorflow(libraries=[old], built_cudnn="8.9")
+    result = on("LIB-005", old, *cublas, ld=["/c"], tensorflow=built)
+    (finding,) = result.findings
+    assert finding.remedy is not None
+    commands = finding.remedy.commands
+    assert ("unset LD_LIBRARY_PATH" in commands) != more
+    assert any("/nvidia/cudnn/lib" in one for one in commands) == more
 
 
 # LIB-006, LIB-007

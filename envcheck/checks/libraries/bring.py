@@ -116,14 +116,25 @@ def newer_cudnn(view: SnapshotView, facts: Framework, running: Library, built: V
     """For a cuDNN of another major than a framework was built with, or of a lower minor."""
     wanted = _at_least(".".join(map(str, built.release[:2])), str(built.major))
     cuda = (known(facts.built_cuda) or "").partition(".")[0]
-    commands = ["unset LD_LIBRARY_PATH"] if known(running.origin) == "LD_LIBRARY_PATH" else []
+    in_front = known(running.origin) == "LD_LIBRARY_PATH"
+    # Without the variable, what else comes by it would be missing.
+    kept = in_front and _brings_more(view)
+    commands = ["unset LD_LIBRARY_PATH"] if in_front and not kept else []
     if cuda in ("11", "12", "13") and built.major >= 8:
         commands.append(pip_install(view, f"nvidia-cudnn-cu{cuda}{wanted}"))
-        if not into_wheels(facts) and _site(facts):
+        if (kept or not into_wheels(facts)) and _site(facts):
             commands.append(onto_path([f"{_site(facts)}/nvidia/cudnn/lib"]))
     else:
         commands += on_system(view, "cudnn", major=str(built.major))
     return Remedy(f"Install cuDNN {wanted} for CUDA {cuda}, where it is found first.", commands)
+
+
+def _brings_more(view: SnapshotView) -> bool:
+    """Whether LD_LIBRARY_PATH leads to other libraries of NVIDIA than cuDNN."""
+    return any(
+        known(one.origin) == "LD_LIBRARY_PATH" and not soname(one).startswith("libcudnn")
+        for one in loader_libraries(view)
+    )
 
 
 def _site(facts: Framework) -> str:
