@@ -14,7 +14,7 @@ _END = "</nvidia_smi_log>"
 _SCHEMA = re.compile(r"nvsmi_device_(v\d+)\.dtd")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
-_PROCESS_NAME = re.compile(r"(?<=<process_name>)[^\n]{0,8000}?(?=</process_name>)")
+_PROCESS_NAME = re.compile(r"(?<=<process_name>)(?:(?!<proc)[^\n]){0,8000}?(?=</process_name>)")
 
 _MARKER = re.compile(r"^([ \t]*)={5,}[ \t]*NVSMI LOG[ \t]*={5,}[ \t]*\r?$", re.MULTILINE)
 _ADDRESS = r"[0-9A-Za-z]{4,8}:[0-9A-Za-z]{1,2}:[0-9A-Za-z]{1,2}\.[0-9A-Za-z]"
