@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import CdiSpec, Containers, Engine
-from envcheck.facts.gpu import Nvml
+from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
@@ -179,6 +179,16 @@ def test_a_specification_of_another_driver_than_the_one_that_runs() -> None:
     assert judge("CTR-004", same, kernel=runs, nvml=answers).outcome == "pass"
 
 
+def test_a_specification_from_before_a_gpu_was_added() -> None:
+    gpus = [Gpu(index=0, mig_enabled=False), Gpu(index=1, mig_enabled=ABSENT)]
+    finding = only(judge("CTR-004", READY, nvml=Nvml(init_code=0, gpus=gpus)))
+    assert (finding.cause.key, "GPU 1 is here too" in finding.message) == ("cdi-without-gpu", True)
+    split = [gpus[0], Gpu(index=1, mig_enabled=True)]  # its instances are 1:0, 1:1 ...
+    assert judge("CTR-004", READY, nvml=Nvml(init_code=0, gpus=split)).outcome == "pass"
+    by_uuid = replace(READY, cdi_specs=[replace(SPEC, devices=["GPU-0", "all"])])
+    assert judge("CTR-004", by_uuid, nvml=Nvml(init_code=0, gpus=gpus)).outcome == "pass"
+
+
 # CTR-002
 
 
@@ -265,6 +275,17 @@ def test_rootless_docker_and_the_systems_cdi(
         judge("CTR-011", replace(READY, engines=[replace(engine, rootless=False)])).outcome
         == "pass"
     )
+
+
+def test_a_rootless_docker_that_does_not_see_the_specification_is_the_one_problem() -> None:
+    """It was to give GPUs by CDI; the setting that containers without CDI need is no second one."""
+    engine = replace(ROOTLESS, server_version="26.0.0", cdi_spec_dirs=["/etc/cdi"])
+    found = results(replace(READY, engines=[engine], toolkit_version="1.14.6"))
+    assert found["CTR-011"].outcome == "warn"
+    assert found["CTR-005"].consequence_of == "CTR-011"
+    as_root = replace(engine, rootless=False, cdi_spec_dirs=["/opt/cdi"])
+    found = results(replace(READY, engines=[as_root], toolkit_no_cgroups=True))
+    assert found["CTR-011"].outcome == found["CTR-005"].outcome == "warn"
 
 
 # CTR-006

@@ -196,6 +196,12 @@ def test_driver_capabilities(value: str, gpus: bool, outcome: str) -> None:
     assert container("ENV-009", gpus=gpus, NVIDIA_DRIVER_CAPABILITIES=value).outcome == outcome
 
 
+def test_a_note_says_what_the_container_was_started_without() -> None:
+    usual = container("ENV-009", gpus=True, NVIDIA_DRIVER_CAPABILITIES="compute,utility")
+    assert "leaves out video (NVENC, NVDEC) and graphics" in usual.note
+    assert not container("ENV-009", gpus=True, NVIDIA_DRIVER_CAPABILITIES="all").note
+
+
 # ENV-004
 
 

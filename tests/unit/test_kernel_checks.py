@@ -269,6 +269,19 @@ def test_only_the_nodes_that_are_open_to_all_are_a_cgroups() -> None:
     assert only(judge(broken, "KRN-007")).cause.key == "device-cgroup"
 
 
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_container_without_the_node_of_a_module_that_is_loaded(loaded: bool) -> None:
+    modules = [m for m in h100.kernel().modules if loaded or m.name != "nvidia_uvm"]
+    found = h100.machine(
+        host=Host(container="docker", wsl=False),
+        kernel=h100.kernel(device_nodes=NODES[:3], modules=modules),
+        cuda=CudaDriver(init_code=999),
+    )
+    finding = only(judge(found, "KRN-007"))
+    assert finding.cause.key == ("uvm-node-missing" if loaded else "uvm-not-ready")
+    assert ("nvidia-uvm is missing" in finding.headline) is loaded
+
+
 def test_selinux_keeps_a_container_off() -> None:
     nodes = [node(n.path, usable=False) for n in NODES]
     found = h100.machine(

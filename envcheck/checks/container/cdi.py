@@ -27,12 +27,19 @@ OTHER_DRIVER = warn(
     " 'Driver/library version mismatch'.",
     "Write the specification again for the driver that runs now.",
 )
+LACKS_GPU = warn(
+    "cdi-without-gpu",
+    "a CDI specification lacks a GPU of this machine",
+    "{path} names the devices {devices}, and {lacking} is here too: a container that asks for it by CDI does"
+    " not start, and one that asks for all does not get it.",
+    NO_FILES.remedy,
+)
 
 
 @check(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
-    causes=[NO_FILES, OTHER_DRIVER],
+    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU],
     about="A CDI specification lists the driver's files by their full names, with the driver's version.",
     sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
@@ -61,6 +68,7 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     driver = known(facts_or(view.machine.kernel, Kernel).driver_version)
     answers = known(facts_or(view.machine.nvml, Nvml).init_code) == 0
     named = known(spec.driver_versions) or []
+    lacking = _lacking(view, spec)
     cause, commands = OTHER_DRIVER, [generate, "nvidia-ctk cdi list"]
     if missing:
         cause = NO_FILES
@@ -70,6 +78,12 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     elif driver and answers and named and driver not in named:
         evidence = [view.evidence(f"{fact}.driver_versions", named[0])]
         evidence.append(view.evidence("machine.kernel.driver_version"))
+    elif lacking:
+        cause = LACKS_GPU
+        evidence = [
+            view.evidence(f"{fact}.devices", ", ".join(known(spec.devices) or [])),
+            view.evidence("machine.nvml.gpus", ", ".join(lacking)),
+        ]
     else:
         return Passed(f"{spec.path}, {len(known(spec.devices) or [])} devices")
     more = f" and {len(missing) - 1} more that are" if missing[1:] else ", which is"
@@ -81,7 +95,21 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
         missing=f"{missing[0]}{more} not there" if missing else "",
         named=next(iter(named), ""),
         driver=driver,
+        devices=", ".join(known(spec.devices) or []),
+        lacking=", ".join(lacking),
     )
+
+
+def _lacking(view: SnapshotView, spec: CdiSpec) -> list[str]:
+    """The GPUs that a specification which names GPUs by their numbers does not have."""
+    names = known(spec.devices) or []
+    if not any(name.isdecimal() for name in names):
+        return []
+    return [
+        f"GPU {gpu.index}"
+        for gpu in known(facts_or(view.machine.nvml, Nvml).gpus) or []
+        if str(gpu.index) not in names and not known(gpu.mig_enabled)  # instances: other names
+    ]
 
 
 UNREAD = warn(

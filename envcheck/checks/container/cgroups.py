@@ -104,12 +104,14 @@ NO_RULES = warn(
     "Change the setting, or give containers their GPUs by CDI, which works without device rules.",
     _SET.format("false"),
     shared.CDI_GENERATE,
+    follows=shared.NO_GPU,
 )
 RULES = NO_RULES.variant(
     "cgroups-when-rootless",
     sentence="docker runs rootless and the toolkit's no-cgroups is not true: NVIDIA's hook may not write"
     " device rules, and no container with a GPU starts.",
     commands=[_SET.format("true"), shared.CDI_GENERATE],
+    follows=None,
 )
 
 
@@ -120,7 +122,7 @@ RULES = NO_RULES.variant(
     about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook does not touch a container's"
     " device rules.",
     sources=["nvidia-container-toolkit#381, #85; libnvidia-container#154"],
-    follows=shared.NO_GPU,
+    follows=(*shared.NO_GPU, "CTR-011"),
 )
 def no_cgroups_fits(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)

@@ -164,6 +164,8 @@ NO_COMPUTE = fail(
 )
 NVML_FAILS = fail("nvml-fails", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
 NO_UTILITY = warn("no-utility", _LACKS_PARTS, _NO_NVML, NO_COMPUTE.remedy)
+# What a program may want besides, by the capability that brings it.
+_OTHERS = {"video": "video (NVENC, NVDEC)", "graphics": "graphics (OpenGL, Vulkan)"}
 
 
 @check(
@@ -187,7 +189,12 @@ def driver_capabilities(view: SnapshotView) -> Verdicts:
     }
     lacking = [word for word, code in codes.items() if not words & {"all", word} and code != 0]
     if not lacking:
-        yield Passed(f"{CAPABILITIES}={value}")
+        others = [parts for word, parts in _OTHERS.items() if not words & {"all", word}]
+        left_out = (
+            f" leaves out {' and '.join(others)}: a program that needs these wants a container that was"
+            " started with all"
+        )
+        yield Passed(f"{CAPABILITIES}={value}{left_out if others else ''}", note=bool(others))
         return
     without_nvml = NVML_FAILS if codes["utility"] is not None else NO_UTILITY
     yield (NO_COMPUTE if "compute" in lacking else without_nvml).found(

@@ -168,11 +168,18 @@ UVM_NOT_READY = fail(
     "The module nvidia-uvm is not ready, and cuInit fails with error {code}: no CUDA program works.",
 )
 
+UVM_NODE_GONE = UVM_NOT_READY.variant(
+    "uvm-node-missing",
+    headline="{path} is missing",
+    sentence="There is no {path}{inside}, though the module nvidia-uvm is loaded, and cuInit fails with error"
+    " {code}: no CUDA program works.",
+)
+
 
 @check(
     "KRN-007",
     title="nvidia-uvm is loaded",
-    causes=[UVM_NOT_READY, CLOSED, CGROUP],
+    causes=[UVM_NOT_READY, UVM_NODE_GONE, CLOSED, CGROUP],
     about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
     " nvidia-smi works, but cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
     sources=["gpu-burn#60; gorgonia/cu#2"],
@@ -203,7 +210,10 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
         if node is None:
             evidence.append(view.evidence("machine.kernel.device_nodes", f"no {_UVM}"))
         advice = _load_uvm(view, kernel, loaded)
-        yield UVM_NOT_READY.found(about_file(_UVM), evidence, advice=advice, code=code)
+        inside = " in this container" if container(view) else ""
+        yield (UVM_NODE_GONE if loaded and node is None else UVM_NOT_READY).found(
+            about_file(_UVM), evidence, advice=advice, code=code, path=_UVM, inside=inside
+        )
 
 
 def _load_uvm(view: SnapshotView, kernel: Kernel, loaded: bool | None) -> Remedy:
