@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from h100 import ABSENT, ERROR, gpu, machine, no_driver, smi
+from h100 import ABSENT, ERROR, cuda, gpu, machine, no_driver, smi
 from judged import assert_case, results
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Probe, StuckProcess, Unavailable
-from envcheck.facts.gpu import NvidiaSmi
+from envcheck.facts.gpu import NvidiaSmi, Nvml
 from envcheck.facts.host import Host
+from envcheck.facts.kernel import DriverFile, Kernel
+from envcheck.facts.target import Environment
 
 STUCK_SMI = NvidiaSmi(
     path="/usr/bin/nvidia-smi",
@@ -158,3 +160,32 @@ def test_inside_a_container_no_module_is_reloaded() -> None:
         text = "\n".join(finding.remedy.commands)
         assert words in text and "on the host: nvidia-smi" in text
         assert "modprobe" not in text and "reboot" not in text
+
+
+def test_a_system_container_with_a_driver_of_its_own() -> None:
+    """Nothing is wrong on its host: the two have different versions for as long as both have their own."""
+    path = "/usr/lib/libnvidia-ml.so.375.51"
+    own = DriverFile(
+        library="libnvidia-ml", path=path, real_path=path, version="375.51", mounted=False
+    )
+    kernel = Kernel(driver_version="375.39", driver_files=[own])
+    snap = machine(nvml=no_driver(18), kernel=kernel, host=Host(container="lxc"))
+    (result,) = (r for r in diagnose(snap).results if r.code == "DRV-002")
+    (remedy,) = (finding.remedy for finding in result.findings)
+    assert remedy is not None and "this container's own" in remedy.text
+    assert "install exactly 375.39 here" in remedy.text
+    assert "nvidia.runtime=true" in remedy.commands[0]
+
+
+def test_a_variable_that_hides_gpus_is_one_problem() -> None:
+    """In a container, the variables are judged without a target, too."""
+    gpus = [gpu(0), gpu(1)]
+    snap = machine(
+        nvml=Nvml(init_code=0, gpu_count=2, gpus=gpus),
+        cuda=replace(cuda(gpus), visible_devices="8"),
+        environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "8"}),
+        host=Host(container="docker", wsl=False),
+    )
+    outcomes = {r.code: r for r in diagnose(snap).results}
+    assert outcomes["ENV-001"].outcome == "fail"
+    assert outcomes["DRV-007"].consequence_of == "ENV-001"

@@ -92,11 +92,13 @@ def _differ(here: object, there: object, rounding: int) -> bool:
     return first != second
 
 
+_EXPLAINED = (*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001", "GPU-006", "GPU-014")
 DROPPED = fail(
     "driver-dropped-gpu",
     "is not listed by NVML",
     "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up.",
     "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
+    follows=_EXPLAINED,
 )
 TWICE = fail(
     "same-uuid-twice",
@@ -106,6 +108,7 @@ TWICE = fail(
     "Check whether a virtual machine was cloned with its vGPU; of boards, ask the vendor: the UUID is in the"
     " board's own memory.",
     "nvidia-smi -L",
+    follows=_EXPLAINED,
 )
 HIDDEN = fail(
     "hidden-from-cuda",
@@ -115,6 +118,7 @@ HIDDEN = fail(
     "ls -l /dev/nvidia*",
     "nvidia-smi -L",
     "sudo dmesg | grep -iE 'nvrm|xid'",
+    follows=_EXPLAINED,
 )
 CUT_SHORT = warn(
     "visible-list-cut-short",
@@ -134,7 +138,7 @@ CUT_SHORT = warn(
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
     " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001", "GPU-006", "GPU-014"),
+    follows=(*_EXPLAINED, "ENV-001"),
 )
 def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")

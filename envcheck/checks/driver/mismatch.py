@@ -6,7 +6,7 @@ import re
 
 from ...facts.gpu import NvidiaSmi
 from ..containers import CDI_GENERATE
-from ..driver_on_disk import bring_together, modules_on_disk
+from ..driver_on_disk import bring_together, modules_on_disk, packages_of
 from ..driver_state import container, on_wsl
 from ..reading import Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import in_engine, on_system
@@ -80,7 +80,24 @@ def _library_versions(kernel: Kernel) -> list[str]:
     return list(dict.fromkeys(own))
 
 
+def _own(kernel: Kernel) -> bool:
+    """Whether a container's libraries are its own, as of a system container with a driver installed in it."""
+    files = [f for f in known(kernel.driver_files) or [] if f.library == "libnvidia-ml"]
+    return bool(files) and all(file.mounted is False for file in files)
+
+
 def _remedy(view: SnapshotView, kernel: Kernel, module: str | None, libraries: list[str]) -> Remedy:
+    if container(view) and module and _own(kernel):
+        names = [package.name for package in packages_of(kernel)]
+        remove = on_system(view, "remove-driver", names=names) if names else []
+        return Remedy(
+            f"The libraries are this container's own: let its engine bring the host's in, and take its own"
+            f" away. Or install exactly {module} here, without its kernel module.",
+            [
+                *in_engine(view, "capabilities" if container(view) == "lxc" else "gpus"),
+                *(f"# then, in the container: {command}" for command in remove),
+            ],
+        )
     if container(view):
         return Remedy(
             "The module is the host's, and so are the libraries, unless the image has its own. Where"

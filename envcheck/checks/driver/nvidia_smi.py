@@ -83,7 +83,7 @@ _SILENT = warn(
     about="People and scripts use nvidia-smi first. If it is missing or broken while NVML works, training"
     " is not affected, but scripts, health checks and container tools are: a warning.",
     sources=["nvidia-smi(1), RETURN VALUE"],
-    follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-009", "KRN-013"),
+    follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-006", "KRN-009", "KRN-013"),
 )
 def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     works, probe = nvml_code(view) == 0, view.machine.nvidia_smi

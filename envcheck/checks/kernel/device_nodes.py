@@ -78,7 +78,8 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
         if loaded is None:  # a node may be there without it: NVIDIA's libraries make some, as root
             need(kernel.modules, "whether the nvidia module is loaded")
         path = "/dev/nvidia0" if control else _CONTROL
-        evidence = [view.evidence("machine.kernel.device_nodes")]
+        there = ", ".join(node.path for node in nodes[:6])
+        evidence = [view.evidence("machine.kernel.device_nodes", there or "none")]
         if container(view):
             yield _not_given(view, path, evidence)
         else:
