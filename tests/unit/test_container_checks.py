@@ -200,6 +200,29 @@ def test_docker_is_configured_for_a_runtime_that_is_gone() -> None:
     assert "apt install -y nvidia-container-toolkit" in commands(finding)
 
 
+def test_the_toolkit_hands_out_cdi_devices_alone_and_has_none() -> None:
+    by_cdi = replace(READY, engines=[DOCKER], toolkit_mode="cdi")
+    assert judge("CTR-002", by_cdi).outcome == "pass"
+    finding = only(judge("CTR-002", replace(by_cdi, cdi_specs=[])))
+    assert finding.cause.key == "toolkit-mode-without-cdi"
+    assert "nvidia-ctk cdi generate" in commands(finding) and "mode=auto" in commands(finding)
+
+
+def test_a_note_says_how_podman_gives_gpus_under_selinux() -> None:
+    podman = replace(PODMAN, selinux=True)
+    assert "label=disable" in judge("CTR-002", replace(READY, engines=[podman])).note
+    assert not judge("CTR-002", replace(READY, engines=[PODMAN])).note
+
+
+# CTR-001
+
+
+def test_an_engine_whose_storage_is_full() -> None:
+    full = replace(DOCKER, storage_free_mib=3, storage_path="/var/lib/docker")
+    finding = only(judge("CTR-001", replace(READY, engines=[full, PODMAN])))
+    assert "/var/lib/docker, where 3 MiB are free" in finding.message
+
+
 # CTR-003
 
 

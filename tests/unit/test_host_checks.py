@@ -130,6 +130,13 @@ def test_a_target_with_a_framework_needs_no_more_room() -> None:
     assert judge("HOST-005", full, target=target).outcome == "fail"
 
 
+def test_a_disk_without_room_for_another_file() -> None:
+    (finding,) = judge("HOST-005", with_disk("temporary", free_inodes=0)).findings
+    assert finding.level == "fail"
+    assert "room for 0 files more" in finding.message
+    assert finding.remedy is not None and finding.remedy.commands[0].startswith("df -i")
+
+
 def test_a_network_home_alone_is_no_finding() -> None:
     host = with_disk("home", mount_point="/home", filesystem="nfs4", network=True)
     assert judge("HOST-007", host).outcome == "pass"

@@ -8,6 +8,7 @@ from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
 from ..driver_state import container
+from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
 from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
 from ..system_commands import on_system, systemctl
@@ -35,11 +36,19 @@ SILENT = warn(
     "{engine} is installed and does not answer{error}: no container can be started with it.",
 )
 
+STORAGE_FULL = warn(
+    "engine-storage-full",
+    "a container engine's storage is full",
+    "{engine} keeps images and containers in {path}, where {mib} MiB are free: it can pull no image, and what"
+    " containers write fails.",
+    "Remove images and containers that are not needed, or give it a larger disk.",
+)
+
 
 @check(
     "CTR-001",
     title="The container engines answer",
-    causes=[SILENT],
+    causes=[SILENT, STORAGE_FULL],
     about="docker is a client that asks a server, through a socket that only root and the group docker may"
     " open; podman needs its configuration and storage. Judged by `docker info` or `podman info`.",
     sources=["docker documentation, post-installation steps for Linux; podman-info(1)"],
@@ -52,7 +61,18 @@ def engines_answer(view: SnapshotView) -> Verdicts:
         raise Skip("no container engine is installed")
     for engine in engines:
         subjects, why = about("engine", engine.name), engine.server_version
-        if not isinstance(why, Unavailable):
+        free = known(engine.storage_free_mib)
+        if free is not None and free < FULL_MIB:
+            name, path = word(engine.name), known(engine.storage_path) or "its storage"
+            yield STORAGE_FULL.found(
+                subjects,
+                [shared.evidence(view, engine, "storage_free_mib")],
+                commands=[f"{name} system df", f"df -h {word(path)}", f"{name} system prune"],
+                engine=engine.name,
+                path=path,
+                mib=free,
+            )
+        elif not isinstance(why, Unavailable):
             yield Passed(f"{engine.name} {why}")
         elif why.unavailable not in ("error", "no-permission", "timeout"):
             yield Passed(" ".join(filter(None, (engine.name, known(engine.version)))))
@@ -114,6 +134,19 @@ NO_CDI = NO_RUNTIME.variant(
     "podman-without-cdi",
     sentence="There is no CDI specification of the GPUs: `podman run --device nvidia.com/gpu=all` fails.",
 )
+MODE_WITHOUT_SPEC = NO_RUNTIME.variant(
+    "toolkit-mode-without-cdi",
+    sentence="The mode in the toolkit's configuration is cdi, and there is no CDI specification of the GPUs:"
+    " {engine}'s containers end with 'unresolvable CDI devices nvidia.com/gpu=all', or, with --gpus, with"
+    " 'invoking the NVIDIA Container Runtime Hook directly is not supported'.",
+    remedy="Write the specification, and start containers with --runtime=nvidia or --device"
+    " nvidia.com/gpu=all; or let the toolkit choose the mode, for --gpus (the last command).",
+    commands=(
+        shared.CDI_GENERATE,
+        "sudo nvidia-ctk config --set nvidia-container-runtime.mode=auto --in-place",
+    ),
+    source="dstackai/dstack#2306; k8s-device-plugin#1203; nvidia-container-toolkit#63",
+)
 OLD_SNAP = NO_RUNTIME.variant(
     "docker-snap-too-old",
     sentence="docker {version} is the snap, which is confined and does not see the driver's libraries of a"
@@ -141,7 +174,7 @@ _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 @check(
     "CTR-002",
     title="The container engines can hand out the GPUs",
-    causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI, OLD_SNAP, SNAP_BESIDE_TOOLKIT],
+    causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI, MODE_WITHOUT_SPEC, OLD_SNAP, SNAP_BESIDE_TOOLKIT],
     about="No engine passes GPUs to containers by itself: docker needs NVIDIA's hook, its runtime or a CDI"
     " specification; podman needs a CDI specification (or the older hook).",
     sources=["nvidia-container-toolkit#854, #522; NVIDIA Container Toolkit installation guide"],
@@ -149,6 +182,7 @@ _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 )
 def engines_give_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
+    mode = known(shared.containers_of(view).toolkit_mode)
     for engine in shared.serving(view):
         if cause := _of_a_snap(view, engine):
             yield cause.found(
@@ -158,7 +192,16 @@ def engines_give_gpus(view: SnapshotView) -> Verdicts:
             )
             continue
         way = _way(view, engine)
-        if way:
+        by_cdi_alone = engine.name == "docker" and mode == "cdi"  # NVIDIA's runtime and hook
+        if way and by_cdi_alone and not shared.nvidia_specs(view):
+            shown = [
+                view.evidence(f"machine.containers.{at}") for at in ("toolkit_mode", "cdi_specs")
+            ]
+            yield MODE_WITHOUT_SPEC.found(about("engine", engine.name), shown, engine=engine.name)
+        elif way and known(engine.selinux) is True:
+            label = "with --security-opt label=disable, unless SELinux lets containers use devices"
+            yield Passed(f"{engine.name} gives GPUs by {way}, {label}", note=True)
+        elif way:
             yield Passed(f"{engine.name}: {way}")
         elif way is None:
             why = f"{engine.name} is too old for any way, or its version is not known (CTR-006)"

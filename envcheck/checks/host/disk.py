@@ -11,6 +11,7 @@ from .places import evidence, framework_installed, gigabytes, mount, roles
 # Measured for tensorflow[and-cuda] 2.21, 43 packages: 6.36 GB installed, from 3.28 GB of wheels.
 ENVIRONMENT_MIB = 6066
 WHEELS_MIB = 3129
+FULL_FILES = 100
 FULL_MIB = 100  # below it, a disk counts as full
 
 FULL = fail(
@@ -24,6 +25,14 @@ TIGHT = FULL.variant(
     severity="warn",
     sentence="{where} has {gb} free: installing TensorFlow with its CUDA libraries takes up to {needed}"
     " there and would stop with 'No space left on device'.",
+)
+NO_INODES = FULL.variant(
+    "no-inodes",
+    headline="no room for another file",
+    sentence="{where} has {mib} MiB free and room for {files} files more, of all that its file system was"
+    " made for: every program that makes a file there fails ('No space left on device').",
+    remedy="Remove directories of many small files, or send environments, caches and temporary files to"
+    " another disk.",
 )
 
 READ_ONLY = fail(
@@ -40,7 +49,7 @@ HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
 @check(
     "HOST-005",
     title="Room for environments, caches and temporary files",
-    causes=(FULL, TIGHT, READ_ONLY, HOME_READ_ONLY),
+    causes=(FULL, TIGHT, NO_INODES, READ_ONLY, HOME_READ_ONLY),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -65,16 +74,29 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     # Installers keep the wheels in their cache or among the temporary files, not in both.
     needed += WHEELS_MIB if "cache" in held or "temporary" in held else 0
     needed *= not framework_installed(view)
-    if free >= max(needed, FULL_MIB):
+    files = known(disk.free_inodes)
+    out_of_files = files is not None and files < FULL_FILES
+    if free >= max(needed, FULL_MIB) and not out_of_files:
         yield Passed(f"{mount(disk)} has {gigabytes(free)} free")
         return
-    export = _elsewhere(held, "one on a larger disk")
-    yield (FULL if free < FULL_MIB else TIGHT).found(
+    cause = NO_INODES if out_of_files and free >= FULL_MIB else FULL if free < FULL_MIB else TIGHT
+    what, place = "inodes" if cause is NO_INODES else "mib", word(mount(disk))
+    look = (
+        f"du --inodes -d 2 {place} | sort -n | tail"
+        if what == "inodes"
+        else "python3 -m pip cache purge"
+    )
+    yield cause.found(
         about_file(mount(disk)),
-        [evidence(view, disk, "free_mib")],
-        commands=[f"df -h {word(mount(disk))}", "python3 -m pip cache purge", *export],
+        [evidence(view, disk, f"free_{what}")],
+        commands=[
+            f"df -{'i' if what == 'inodes' else 'h'} {place}",
+            look,
+            *_elsewhere(held, "one on a larger disk"),
+        ],
         where=places.called(group),
         mib=free,
+        files=files,
         gb=gigabytes(free),
         needed=gigabytes(needed),
     )
