@@ -131,7 +131,9 @@ def test_a_target_with_a_framework_needs_no_more_room() -> None:
 
 
 def test_a_disk_without_room_for_another_file() -> None:
-    (finding,) = judge("HOST-005", with_disk("temporary", free_inodes=0)).findings
+    (finding,) = judge(
+        "HOST-005", with_disk("temporary", free_inodes=0, mount_point="/tmp")
+    ).findings
     assert finding.level == "fail"
     assert "room for 0 files more" in finding.message
     assert finding.remedy is not None and finding.remedy.commands[0].startswith("df -i")
