@@ -64,5 +64,6 @@ class Network(Facts, frozen=True, kw_only=True):
     interfaces: Maybe[list[NetworkInterface]] = NOT_COLLECTED
     rdma: Maybe[list[RdmaDevice]] = NOT_COLLECTED  # absent: no RDMA in this kernel
     libibverbs: Maybe[str] = NOT_COLLECTED  # the file that a program would load
+    verbs_nodes: Maybe[list[str]] = NOT_COLLECTED  # /dev/infiniband/uverbs*, to open adapters by
     settings: Maybe[list[NetworkSetting]] = NOT_COLLECTED
     nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables

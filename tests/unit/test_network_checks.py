@@ -12,7 +12,7 @@ from build import document, ok
 from judged import full_text, results
 from msgspec.structs import replace
 from networks import ETH0, LO, adapter, interface, port, setting
-from whole import kernel, whole
+from whole import host, kernel, whole
 
 from envcheck.checks.network.settings import matches
 from envcheck.facts.base import Unavailable
@@ -268,6 +268,29 @@ def test_an_image_without_rdma_libraries() -> None:
     result = judge(replace(whole(), target=target), "NET-005")
     assert result.outcome == "warn" and "in the container" in result.findings[0].message
     assert "Dockerfile" in commands(result)[0]
+
+
+@pytest.mark.parametrize(
+    ("container", "nodes", "outcome"),
+    [("docker", [], "warn"), ("docker", ["/dev/infiniband/uverbs0"], "pass"), (None, [], "pass")],
+)
+def test_a_container_without_the_adapters_nodes(
+    container: str | None, nodes: list[str], outcome: str
+) -> None:
+    started = host(container=container or ABSENT, memlock_kib=-1)
+    found = whole(network=networks.infiniband(verbs_nodes=nodes), host=started)
+    result = judge(found, "NET-005")
+    assert result.outcome == outcome
+    assert container is None or nodes or "--device=/dev/infiniband" in commands(result)[0]
+
+
+# NET-010
+
+
+def test_an_infiniband_link_with_one_lane_of_four() -> None:
+    narrow = [adapter(0, port(lanes=1, rate_gbps=100.0)), *[adapter(n) for n in range(1, 8)]]
+    (found,) = findings(networks.infiniband(rdma=narrow), "NET-010")
+    assert "mlx5_0 is active at 100 Gb/s over one lane" in found
 
 
 # NET-006

@@ -137,6 +137,13 @@ def test_a_roce_port_and_the_interface_of_its_addresses(tree: Tree) -> None:
     assert port.state == "DOWN"
 
 
+def test_the_nodes_by_which_programs_open_adapters(tree: Tree) -> None:
+    assert probe(tree).verbs_nodes == []
+    tree.write("/dev/infiniband/rdma_cm", "")
+    tree.write("/dev/infiniband/uverbs0", "")
+    assert probe(tree).verbs_nodes == ["/dev/infiniband/uverbs0"]
+
+
 def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> None:
     tree.write(
         "/etc/nccl.conf", "# all\nNCCL_IB_DISABLE=1\nNCCL_P2P_DISABLE = 1\nNCCL_DEBUG=WARN\n"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from ...facts.host import Host
 from ..driver_state import NO_GPUS
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
-from ..reading import Skip, SnapshotView, Unavailable, known, need
-from ..system_commands import in_image, on_system
+from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
+from ..system_commands import in_engine, in_image, on_system
 from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn, word
 from .common import (
     Port,
@@ -30,15 +31,29 @@ NO_LIBRARY = warn(
     "libibverbs is missing",
     "libibverbs.so.1 is not {where}: NCCL cannot use {ports}, and uses TCP.",
 )
+NO_NODES = warn(
+    "rdma-nodes-not-given",
+    "the container was not given the RDMA adapters",
+    "There is no /dev/infiniband/uverbs0 or the like in this container: NCCL cannot use {ports}, and uses"
+    " TCP.",
+    "Start the container with them. In Kubernetes a device plugin for RDMA hands them out.",
+    follows=(),
+)
 
 
 @check(
     "NET-005",
     title="Programs can reach the RDMA adapters",
-    causes=[NO_LIBRARY],
-    about="NCCL loads libibverbs.so.1 when it starts, which loads a driver for the adapter. Most images"
-    " have neither, and NCCL then uses TCP without a message. Judged if an active port serves GPUs.",
-    sources=("horovod#476", "nccl-tests#41", "rdma-core, libibverbs: providers"),
+    causes=[NO_LIBRARY, NO_NODES],
+    about="NCCL loads libibverbs.so.1 when it starts, which loads a driver for the adapter and opens its node"
+    " in /dev/infiniband. Most images lack the libraries, most containers the nodes, and NCCL then uses TCP"
+    " without a message. Judged if an active port serves GPUs.",
+    sources=(
+        "horovod#476",
+        "nccl-tests#41",
+        "rdma-core, libibverbs: providers",
+        "docker-run(1), --device",
+    ),
     follows=("HOST-009",),
 )
 def libraries(view: SnapshotView) -> Verdicts:
@@ -65,6 +80,15 @@ def libraries(view: SnapshotView) -> Verdicts:
             ports=named(ports),
         )
         return
+    confined = inside or known(facts_or(view.seen.host, Host).container) is not None
+    if known(facts.verbs_nodes) == [] and confined:
+        yield NO_NODES.found(
+            about_file("/dev/infiniband"),
+            [view.evidence("seen.network.verbs_nodes"), rdma],
+            commands=in_engine(view, "rdma"),
+            ports=named(ports),
+        )
+        return
     yield Passed(need(library, "libibverbs"))
 
 
@@ -84,18 +108,24 @@ NO_MANAGER = warn(
     "Start the fabric's subnet manager (opensm, on one machine or the switch), or look why it does not reach"
     " this port.",
 )
+NARROW = warn(
+    "infiniband-link-narrow",
+    "an InfiniBand link lost lanes",
+    "{down} is active at {state}, and its kind has 4: everything between machines waits for its slow link.",
+    "Look at its cable or transceiver: reseat it, or change it, at both ends.",
+)
 
 
 @check(
     "NET-010",
     title="RDMA ports of one kind are all up",
-    causes=[PORT_DOWN, NO_MANAGER],
+    causes=[PORT_DOWN, NO_MANAGER, NARROW],
     about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
     " ports are down among cards of the same board that work is reported, and so is an InfiniBand port with a"
     " link that no subnet manager has set up. Of a card with two ports one is often left free.",
     sources=(
         "NVIDIA NCCL user guide, NCCL_IB_HCA",
-        "Linux kernel, sysfs-class-infiniband: state, phys_state; opensm(8)",
+        "Linux kernel, sysfs-class-infiniband: state, phys_state, rate; opensm(8)",
     ),
 )
 def ports_are_up(view: SnapshotView) -> Verdicts:
@@ -108,11 +138,16 @@ def ports_are_up(view: SnapshotView) -> Verdicts:
         one for one in ports if is_infiniband(one[1]) and known(one[1].state) in ("INIT", "ARMED")
     ]
     down = _down(ports, fabric(facts))
-    for cause, found in ((NO_MANAGER, waiting), (PORT_DOWN, down)):
+    narrow = [
+        one for one in ports if is_infiniband(one[1]) and is_active(one[1]) and one[1].lanes == 1
+    ]
+    for cause, found in ((NO_MANAGER, waiting), (PORT_DOWN, down), (NARROW, narrow)):
         for device, port in found:
             kind = known(device.board)
             up = [one for one in ports if known(one[0].board) == kind and is_active(one[1])]
             states = ", ".join(filter(None, map(known, (port.state, port.physical_state))))
+            if cause is NARROW:
+                states = f"{known(port.rate_gbps) or 0:g} Gb/s over one lane"
             name = named([(device, port)])
             yield cause.found(
                 about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
@@ -122,7 +157,7 @@ def ports_are_up(view: SnapshotView) -> Verdicts:
                 state=states,
                 up=named(up),
             )
-    if not waiting and not down:
+    if not waiting and not down and not narrow:
         yield Passed(f"{sum(is_active(port) for _device, port in ports)} of {len(ports)} active")
 
 

@@ -8,6 +8,7 @@ from ..files import read
 from .pci_link import parse_speed, parse_width
 
 FOLDER = "/sys/class/infiniband"
+NODES = "/dev/infiniband"
 CACHE = "/etc/ld.so.cache"
 LIBRARY = "libibverbs.so.1"
 LIBRARY_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
@@ -21,6 +22,15 @@ _CACHE_LIMIT = 4 << 20  # bytes
 def devices(context):
     """The adapters, by name. Raises OSError."""
     return [_device(context, name) for name in sorted(os.listdir(context.path(FOLDER)))]
+
+
+def verbs_nodes(context):
+    """The device nodes by which programs open adapters. Raises OSError."""
+    try:
+        names = os.listdir(context.path(NODES))
+    except FileNotFoundError:
+        return []
+    return ["%s/%s" % (NODES, name) for name in sorted(names) if name.startswith("uverbs")]
 
 
 _FILES = (

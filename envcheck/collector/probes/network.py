@@ -33,6 +33,7 @@ def collect(context):
     facts.attempt("interfaces", interfaces.FOLDER, interfaces.interfaces, context)
     facts.attempt("rdma", rdma.FOLDER, rdma.devices, context)
     facts.attempt("libibverbs", "the loader's folders", rdma.library, context)
+    facts.attempt("verbs_nodes", rdma.NODES, rdma.verbs_nodes, context)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
     return facts
