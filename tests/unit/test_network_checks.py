@@ -135,6 +135,22 @@ def test_a_card_s_second_port_may_stay_free() -> None:
     assert judge(found, "NET-010").outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("version", "wireless", "warned"),
+    [("2.1.0", True, True), ("2.3.0", True, False), ("2.1.0", False, False)],
+)
+def test_the_interfaces_that_ray_train_chooses(version: str, wireless: bool, warned: bool) -> None:
+    packages = targets.packages(targets.dist("ray", version))
+    name = "wlp3s0" if wireless else "eno1"
+    found = networks.network(interfaces=[LO, interface(name, 2)])
+    snapshot = replace(whole(network=found), target=targets.good_target(packages=packages))
+    result = judge(snapshot, "NET-001")
+    assert [one.cause.key for one in result.findings] == ["ray-names-no-interface"] * warned
+    named = setting("NCCL_SOCKET_IFNAME", name)
+    own = replace(whole(network=replace(found, settings=[named])), target=snapshot.target)
+    assert judge(own, "NET-001").outcome == "pass"
+
+
 # NET-002
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from packaging.version import Version
+
+from ...data.versions import parse_version
 from ...facts.network import Network, NetworkInterface, NetworkSetting
 from ..reading import Skip, SnapshotView, fact, known, need
-from ..verdicts import Cause, Finding, Passed, Verdicts, check
+from ..target import installed_if_known
+from ..verdicts import Cause, Finding, Passed, Verdicts, about, check
 from . import common
 
 
@@ -40,12 +44,25 @@ NO_INTERFACE = Cause(
     headline="a setting names a network interface that is not here",
     sentence="{setting} means no network interface that could be used here ({why}): {then}.",
 )
+RAYS_CHOICE = NO_INTERFACE.variant(
+    "ray-names-no-interface",
+    severity="warn",
+    headline="Ray Train names a network interface that is not here",
+    sentence="Ray Train {version} sets {setting} in its workers, which means no network interface that could"
+    " be used here ({why}): {then}.",
+    remedy="Name the interface that leads to the other machines, in Ray's runtime_env: {env}. Or upgrade"
+    " Ray: from 2.3 on it takes all but lo, docker and veth.",
+    source="ray-project/ray#30333, #28633, #31824",
+)
+# Of Ray from 2.1 up to 2.3, in worker processes that have no such variable.
+_RAYS = NetworkSetting(name=_SOCKET, value="en,eth,bond", source="Ray Train")
+_RAY_RELEASES = (Version("2.1"), Version("2.3"))
 
 
 @check(
     "NET-001",
     title="Settings name network interfaces that are here",
-    causes=[NO_INTERFACE],
+    causes=[NO_INTERFACE, RAYS_CHOICE],
     about="NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select the network interface; with a name from another"
     " machine there is none. NCCL's are prefixes (= for a whole name, ^ for all others).",
     sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
@@ -55,6 +72,10 @@ def named_interfaces(view: SnapshotView) -> Verdicts:
     settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
     interfaces = need(facts.interfaces, "the network interfaces")
     judged = [settings[name] for name in _READERS if name in settings]
+    ray = installed_if_known(view).get("ray")
+    release = parse_version(ray.version) if ray else None
+    if release and _SOCKET not in settings and _RAY_RELEASES[0] <= release < _RAY_RELEASES[1]:
+        judged.append(_RAYS)
     if not judged:
         raise Skip("no variable names an interface")
     found: list[Finding] = []
@@ -83,6 +104,19 @@ def _interface(
     if not any(map(common.usable, meant)):
         down = ", ".join(sorted(interface.name for interface in meant))
         why = f"{down} is down or has no address" if down else f"this machine has {shown}"
+        if one is _RAYS:
+            env = f'{{"env_vars": {{"{one.name}": "{value}"}}}}'
+            setting = f"{one.name}={one.value}"
+            yield RAYS_CHOICE.found(
+                about("package", "ray"),
+                evidence[1:],
+                version=installed_if_known(view)["ray"].version,
+                setting=setting,
+                why=why,
+                then=then,
+                env=env,
+            )
+            return
         text = "Name the interface that leads to the other machines"
         advice = common.change_setting(one, text, value)
         yield NO_INTERFACE.found(

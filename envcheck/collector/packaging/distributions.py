@@ -12,7 +12,7 @@ from ..facts import from_error
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(
     r"(?s)(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
-    r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|pynvml.*|protobuf"
+    r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|ray|pynvml.*|protobuf"
     r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
     r"|bitsandbytes|causal-conv1d|detectron2|mamba-ssm|mmcv.*"
     r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
