@@ -1,7 +1,7 @@
 """The list of all checks, each with its stable code and what `envcheck explain` says of it.
 
-An area is a package in this folder whose ``__init__`` has an ``AREA``; its modules register their checks by
-the decorator `check`. Another package adds checks by an entry point of the group ``envcheck.checks``
+An area is a package in this folder, with a line in OWN; its modules register their checks by the decorator
+`check`. Another package adds checks by an entry point of the group ``envcheck.checks``
 (docs/extending.md): its module is imported, and its checks are run, in processes of their own (`foreign`).
 Whatever is wrong with it is reported by PLG-001, and nothing of it is registered.
 """
@@ -23,7 +23,7 @@ from ..data import rows
 from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
-from ..findings.model import Verdict
+from ..findings.model import BENCH, DEEPER, NO_KERNELS, SOAK, Verdict
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -46,6 +46,55 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     of_target: bool = False
     section: str = ""
     without: str = ""
+
+
+# envcheck's own: a package in this folder each.
+OWN = (
+    Area(name="host", title="Host", position=10),
+    Area(name="pci", title="PCI", position=20),
+    Area(name="kernel", title="Kernel", position=30),
+    Area(name="driver", title="Driver", position=40),
+    Area(name="gpu", title="GPUs", position=50),
+    Area(name="container", title="Containers", position=60),
+    Area(name="boundary", title="Boundary", position=70, of_target=True),
+    Area(name="network", title="Network", position=75),
+    Area(name="config", title="pip and uv", position=80, of_target=True),
+    Area(name="packages", title="Packages", position=90, of_target=True),
+    Area(name="libraries", title="Libraries", position=100, of_target=True),
+    Area(name="framework", title="Framework", position=110, of_target=True),
+    Area(name="environment", title="Environment", position=120),
+    Area(
+        name="expected",
+        title="Profile",
+        position=125,
+        section="profile",
+        without="no profile was given (--expect FILE)",
+    ),
+    Area(
+        name="tensorcores",
+        title="Tensor Cores",
+        position=130,
+        section="micro_kernels",
+        without=NO_KERNELS,
+    ),
+    Area(
+        name="memory",
+        title="Memory and links",
+        position=135,
+        section="acceleration",
+        without=DEEPER,
+    ),
+    Area(
+        name="acceleration",
+        title="Acceleration",
+        position=140,
+        section="acceleration",
+        without=DEEPER,
+    ),
+    Area(name="bench", title="Bench", position=142, section="bench", without=BENCH),
+    Area(name="soak", title="Soak", position=145, section="soak", without=SOAK),
+    Area(name="plugins", title="Plug-ins", position=1000),
+)
 
 
 class ListedCheck(msgspec.Struct, frozen=True):
@@ -153,13 +202,6 @@ def listed() -> dict[str, ListedCheck]:
 
 
 @cache
-def _own_areas() -> tuple[Area, ...]:
-    found = importlib.import_module(__package__ or "").__path__
-    names = [name for _, name, is_area in pkgutil.iter_modules(found) if is_area]
-    return tuple(importlib.import_module(f"{__package__}.{name}").AREA for name in names)
-
-
-@cache
 def _load(area: str) -> None:
     package = importlib.import_module(f"{__package__}.{area}")
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
@@ -171,7 +213,7 @@ def _load_plugins() -> bool:
     """Whether there are any; their checks stand beside all of envcheck's own."""
     entries = plugins.use("envcheck.checks", lambda entry: entry)
     if entries:
-        for area in _own_areas():
+        for area in OWN:
             _load(area.name)
         _add_all(list(entries.values()))
     return bool(entries)
@@ -234,7 +276,7 @@ def _elsewhere(view: SnapshotView) -> Iterable[Verdict]:
 def areas() -> dict[str, Area]:
     """Every area by its name, in the report's order."""
     added = _areas.values() if _load_plugins() else ()
-    every = sorted({*_own_areas(), *added}, key=lambda a: (a.position, a.name))
+    every = sorted({*OWN, *added}, key=lambda a: (a.position, a.name))
     return {a.name: a for a in every}
 
 
@@ -253,7 +295,7 @@ def all_checks() -> tuple[Check, ...]:
 def checks_without(unneeded: frozenset[str]) -> tuple[Check, ...]:
     """The same; checks of envcheck's own in these areas only as checks.csv lists them, not imported."""
     order = list(areas())
-    for area in _own_areas():
+    for area in OWN:
         if area.name not in unneeded:
             _load(area.name)
     blank: Any = {"about": "", "sources": (), "follows": (), "judge": _elsewhere}
@@ -270,3 +312,7 @@ def checks_without(unneeded: frozenset[str]) -> tuple[Check, ...]:
 def all_systems() -> dict[str, tuple[Check, ...]]:
     names = sorted({system for one in all_checks() for system in one.systems})
     return {name: tuple(one for one in all_checks() if name in one.systems) for name in names}
+
+
+for _area in OWN:  # where a plug-in that adds a check to one of them imports it from
+    vars(importlib.import_module(f"{__package__}.{_area.name}"))["AREA"] = _area
