@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from typing import Any
 
 import msgspec
 
@@ -11,12 +12,13 @@ from ..exit_codes import ExitCode
 from . import files, options
 from .options import option
 
+# The module and the name of each type, and what its JSON is.
 _SCHEMAS = {
-    "snapshot": "..facts.snapshot",
-    "report": "..reports.model",
-    "bench": "..reports.bench_model",
-    "fleet": "..fleet.reports.as_json",
-    "diff": "..reports.diff_model",
+    "snapshot": ("..facts.snapshot:Snapshot", "A Snapshot of envcheck"),
+    "report": ("..reports.model:Report", "The report of envcheck doctor"),
+    "bench": ("..reports.bench_model:BenchReport", "The report of envcheck bench"),
+    "fleet": ("..fleet.model:FleetResult", "The result of envcheck fleet doctor"),
+    "diff": ("..reports.diff_model:DiffReport", "The report of envcheck diff"),
 }
 
 EPILOG = """\
@@ -34,7 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
-    schema = importlib.import_module(_SCHEMAS[arguments.which], __package__).schema()
-    text = msgspec.json.format(msgspec.json.encode(schema, order="deterministic"), indent=2)
-    files.write(arguments.output, text + b"\n")
+    encoded = msgspec.json.encode(schema(arguments.which), order="deterministic")
+    files.write(arguments.output, msgspec.json.format(encoded, indent=2) + b"\n")
     return ExitCode.HEALTHY
+
+
+def schema(which: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that all JSON of this kind obeys."""
+    place, title = _SCHEMAS[which]
+    module, _, name = place.partition(":")
+    described = msgspec.json.schema(getattr(importlib.import_module(module, __package__), name))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **described,
+    }

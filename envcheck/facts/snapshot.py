@@ -198,15 +198,6 @@ def _refuse_newer(schema: int) -> None:
         )
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every Snapshot obeys."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A Snapshot of envcheck",
-        **msgspec.json.schema(Snapshot),
-    }
-
-
 def dump(snapshot: Snapshot) -> bytes:
     """The Snapshot as indented JSON, ending in a newline."""
     return json_text.render(snapshot).encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -185,12 +185,3 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> str:
     if passed := sum(one.verdict == "pass" for one in done):
         return f"as fast as expected: {passed} of {count} held against a figure that fits"
     return f"{count} measured: no figure is known that fits to judge them by"
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every report of a bench obeys."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The report of envcheck bench",
-        **msgspec.json.schema(BenchReport),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -181,12 +181,3 @@ def _subjects(result: ReportedResult) -> set[str]:
 def _messages(result: ReportedResult) -> list[str]:
     found = [finding.message for finding in result.findings]
     return list(dict.fromkeys(found or [gap.reason for gap in result.unjudged]))[:_MOST]
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every such report obeys."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The report of envcheck diff",
-        **msgspec.json.schema(DiffReport),
-    }

@@ -7,7 +7,6 @@ that `envcheck doctor --from FILE` gives byte for byte what the live run gave.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -201,12 +200,3 @@ def _root_notice(snapshot: Snapshot, results: Iterable[ReportedResult]) -> str:
     if known((facts(snapshot.machine.host) or Host()).is_root):
         return f"Not readable here, even as root: {list_of}."
     return f"As root, envcheck would also read: {list_of}."
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every report obeys."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The report of envcheck doctor",
-        **msgspec.json.schema(Report),
-    }

@@ -14,9 +14,9 @@ from h100 import ADDRESSES
 
 from envcheck.cli.demo import BENCH
 from envcheck.cli.main import run
+from envcheck.cli.schema import schema
 from envcheck.facts.bench import RowRun
 from envcheck.facts.snapshot import Snapshot, dump
-from envcheck.reports import bench_model
 
 
 def idle() -> Snapshot:
@@ -124,14 +124,14 @@ def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixtu
     file = save(tmp_path, "file", *on_each(), options=options)
     _, out, _ = printed(capsys, "--from", file, "--format", "json")
     report = json.loads(out)
-    jsonschema.validate(report, bench_model.schema())
+    jsonschema.validate(report, schema("bench"))
     first = report["rows"][0]
     assert report["command"].startswith("envcheck bench resnet50 --batch 256 --rounds 7 --target")
     assert (first["framework"], first["gpus"]) == ("2.19.1", ["0"])
     assert report["settings"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
     assert first["result"]["run"]["row"]["batch"] == 256
     assert run(["schema", "bench"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(bench_model.schema()))
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(schema("bench")))
 
 
 def test_a_saved_bench_says_the_same_again(

@@ -16,10 +16,11 @@ from test_comparison import kernels
 from envcheck.attributes.difference import differences
 from envcheck.checks.engine import diagnose
 from envcheck.cli.main import run
+from envcheck.cli.schema import schema
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.facts.view import SnapshotView
 from envcheck.reports import diff
-from envcheck.reports.diff_model import DiffReport, compare, schema
+from envcheck.reports.diff_model import DiffReport, compare
 
 
 def of(before: Snapshot, after: Snapshot) -> DiffReport:
@@ -136,5 +137,5 @@ def test_json_obeys_its_schema_and_stdin_is_one_of_the_two(
     assert run(["diff", well, "-", "--format", "json"]) == 1
     found = msgspec.json.decode(capsys.readouterr().out, type=DiffReport)
     assert found.worse and found.facts[0].key == "gpus.pcie_lanes"
-    assert schema()["title"] == "The report of envcheck diff"
+    assert schema("diff")["title"] == "The report of envcheck diff"
     assert run(["schema", "diff"]) == 0

@@ -14,6 +14,7 @@ from fleet_results import (
     three,
 )
 
+from envcheck.cli.schema import schema
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import as_json
 
@@ -21,9 +22,9 @@ from envcheck.fleet.reports import as_json
 def test_json_obeys_its_schema() -> None:
     for found in (three(), everything(), fleet_result([])):
         printed = json.loads(as_json.render(found))
-        jsonschema.validate(printed, as_json.schema())
+        jsonschema.validate(printed, schema("fleet"))
         assert msgspec.json.decode(as_json.render(found), type=FleetResult) == found
-    jsonschema.validate(json.loads(as_json.render(hostile())), as_json.schema())
+    jsonschema.validate(json.loads(as_json.render(hostile())), schema("fleet"))
 
 
 def test_hostile_json_shows_nothing_on_a_terminal() -> None:

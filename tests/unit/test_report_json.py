@@ -10,8 +10,8 @@ import pytest
 from reported import eight_gpus, every_outcome, no_gpu, report_of, result
 
 from envcheck import json_text
+from envcheck.cli.schema import schema as json_schema
 from envcheck.facts.snapshot import Snapshot
-from envcheck.reports import model
 from envcheck.reports.model import SCHEMA, status_of, worst
 
 
@@ -52,7 +52,7 @@ def test_the_keys_are_locked() -> None:
 
 
 def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
-    schema = model.schema()
+    schema = json_schema("report")
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     good = as_json(*every_outcome(), facts=eight_gpus())
