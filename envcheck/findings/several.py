@@ -1,9 +1,10 @@
-"""Commands for several things: one with a list, where the program takes one."""
+"""Several things: what belongs together, and one command for all, where a program takes a list."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import takewhile
+from typing import TypeVar
 
 from .remedy import Remedy
 
@@ -11,6 +12,18 @@ from .remedy import Remedy
 _TAKE_MANY = (("pip", "show"), ("pip", "install"), ("fuser", "-v"))
 # What the names end before: options, comments, another command, a word with blanks in it.
 _NO_NAMES = ("-", "#", "|", "&", ";", "'", '"', "")
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def together(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """{key: the values that belong to it}, in their order."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def for_all(remedies: Sequence[Remedy]) -> Remedy | None:
@@ -50,5 +63,5 @@ def _joined(same: list[str]) -> list[str]:
 
 def same_words(texts: Sequence[Sequence[str]]) -> int:
     """How many words they begin with together."""
-    together = takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))
-    return sum(1 for _ in together)
+    begin = takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))
+    return sum(1 for _ in begin)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from ..facts.snapshot import Snapshot
 from ..findings.model import DEEPER, Outcome
+from ..findings.several import together
 from .model import Report, was_left_out
 from .plain import Column
 from .results import ReportedFinding, ReportedResult
-from .sections import Block, Note, ReportSection, Table, together
+from .sections import Block, Note, ReportSection, Table
 
 AREAS = ("memory", "acceleration")
 _NOT_APPLICABLE = "not applicable"

@@ -13,12 +13,12 @@ from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import NO_TARGET, is_container
 from ..findings.model import ELSEWHERE, Outcome
+from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import facts
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
 from .results import ReportedResult
-from .sections import together
 from .tensorcore_rows import can_be_proven
 
 _ROOT = "only root may read its facts"
@@ -47,13 +47,14 @@ class AreaLine(NamedTuple):
 
 def statuses(report: Report, snapshot: Snapshot) -> Iterator[tuple[Outcome, str, list[str]]]:
     """(outcome, text, names) of areas with the same outcome and text."""
-    found: dict[tuple[Outcome, str], list[str]] = {}
-    for line in area_lines(report, snapshot):
+
+    def text(line: AreaLine) -> str:
         codes = [result.code for result in line.results if result.outcome == line.outcome]
-        text = line.why or ("" if line.outcome == "pass" else code_ranges(codes))
-        found.setdefault((line.outcome, text), []).append(line.name)
-    for (outcome, text), names in found.items():
-        yield outcome, text, names
+        return line.why or ("" if line.outcome == "pass" else code_ranges(codes))
+
+    lines = area_lines(report, snapshot)
+    found = together(((line.outcome, text(line)), line.name) for line in lines)
+    return ((outcome, words, names) for (outcome, words), names in found.items())
 
 
 def facts_and_counts(
@@ -84,9 +85,8 @@ def _libraries(target: Document) -> list[str]:
 
 def _proven(judged: Iterable[ModeVerdict]) -> list[str]:
     """ "proven: L0 5/5", "L1 4/5": of what could be; controls and plain FP32 cannot."""
-    levels: dict[str, list[bool]] = {}
-    for row in filter(can_be_proven, judged):
-        levels.setdefault(row.level, []).append(row.verdict == "proven")
+    every = filter(can_be_proven, judged)
+    levels = together((row.level, row.verdict == "proven") for row in every)
     found = [f"{level} {sum(rows)}/{len(rows)}" for level, rows in sorted(levels.items())]
     return [f"proven: {found[0]}", *found[1:]] if found else []
 

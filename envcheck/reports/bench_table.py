@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
 from ..facts.bench import LeftOut
+from ..findings.several import together
 from . import bench_words as words
 from .plain import WORDS, Column, number_of
 from .sections import Note, ReportSection, Span, Table
@@ -30,12 +31,8 @@ def sections(
     found: BenchResult, gpus: Mapping[str, str], left_out: Sequence[LeftOut]
 ) -> list[ReportSection]:
     """gpus: what the GPU at each address is called."""
-    kinds: dict[tuple[object, ...], list[RowResult]] = {}
-    for result in found.rows[:ROWS]:
-        row = result.run.row
-        kinds.setdefault((row.model, row.style, row.image, row.length, row.small), []).append(
-            result
-        )
+    each = ((one.run.row, one) for one in found.rows[:ROWS])
+    kinds = together(((r.model, r.style, r.image, r.length, r.small), one) for r, one in each)
     references: dict[str, int] = {}
     parts = [
         ReportSection(f"rows-{place}", words.title_of(rows), "", _table(rows, gpus, references))
@@ -122,10 +119,7 @@ def _speed_up(one: RowResult) -> str:
 
 def _notes(rows: list[RowResult]) -> Iterator[Note]:
     """Remarks on rows, the worst first; the same remark on several is one."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for result in rows:
-        for remark in _remarks(result):
-            groups.setdefault(remark, []).append(result.run.row.name)
+    groups = together((remark, one.run.row.name) for one in rows for remark in _remarks(one))
     for (level, text), names in sorted(groups.items(), key=lambda one: _ORDER.index(one[0][0])):
         named = ", ".join(names[:_NAMES])
         if (more := len(names) - _NAMES) > 0:

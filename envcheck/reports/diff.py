@@ -8,6 +8,7 @@ from typing import Any
 from ..attributes.difference import ChangedFact, ChangedRate
 from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
+from ..findings.several import together
 from .diff_model import DiffReport, TurnedCheck
 from .page import Page
 from .plain import WORDS, number_of, ranges
@@ -99,9 +100,7 @@ def _word(outcome: str) -> str:
 
 
 def _rates(page: Page, heading: str, rates: list[ChangedRate], most: int) -> None:
-    groups: dict[tuple[str, str, str], list[ChangedRate]] = {}
-    for one in rates:
-        groups.setdefault((one.key, one.under, one.under_before), []).append(one)
+    groups = together(((one.key, one.under, one.under_before), one) for one in rates)
     if groups:
         _heading(page, heading)
     for group in list(groups.values())[:most]:
@@ -127,9 +126,7 @@ def _rate(page: Page, group: list[ChangedRate]) -> None:
 
 
 def _facts(page: Page, facts: list[ChangedFact], most: int) -> None:
-    sections: dict[str, list[ChangedFact]] = {}
-    for fact in facts:
-        sections.setdefault(fact.key.partition(".")[0], []).append(fact)
+    sections = together((fact.key.partition(".")[0], fact) for fact in facts)
     if sections:
         _heading(page, "Facts that changed")
     for section, changed in sections.items():

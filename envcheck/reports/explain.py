@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..checks.registry import Check, area_title, areas
+from ..findings.several import together
 from .page import Page
 
 # The pages by name, each with the area that it is listed under, "" where all are: NAME.txt in pages/.
@@ -51,9 +52,7 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
 def explain_all(checks: Iterable[Check], **style: Any) -> str:
     """The table of all codes with their titles, area by area."""
     page = Page(**style)
-    by_area: dict[str, list[Check]] = {}
-    for check in checks:
-        by_area.setdefault(check.area, []).append(check)
+    by_area = together((check.area, check) for check in checks)
     for area, of_it in by_area.items():
         page.paragraph((f"{area_title(area)} ({area})", "heading"))
         _entries(page, of_it)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..checks.registry import area_title
 from ..facts.snapshot import Snapshot
 from ..findings.model import ELSEWHERE
+from ..findings.several import together
 from . import acceleration, html, tensorcores
 from .areas import area_outcome, facts_and_counts
 from .devices import devices
@@ -16,7 +17,7 @@ from .model import Report, by_area, tally, verdict, was_left_out
 from .page_sections import OUTCOME_WORDS, page_section, problem_sections
 from .plain import Column, code_ranges, gist
 from .results import ReportedResult
-from .sections import Block, Fold, Note, ReportSection, Span, Table, together
+from .sections import Block, Fold, Note, ReportSection, Span, Table
 
 _DEVICES = 128
 _DEVICE_COLUMNS = ("Device", "PCI address", "NUMA node", "Link", "NVLinks", "MIG", "State")

@@ -15,6 +15,7 @@ from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
 from ..findings.model import Diagnosis, Outcome
+from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
 from .plain import number_of
@@ -161,10 +162,7 @@ def was_left_out(result: ReportedResult) -> bool:
 
 
 def by_area(results: Iterable[ReportedResult]) -> dict[str, list[ReportedResult]]:
-    areas: dict[str, list[ReportedResult]] = {}
-    for result in results:
-        areas.setdefault(result.area, []).append(result)
-    return areas
+    return together((result.area, result) for result in results)
 
 
 def tally(counts: Counts) -> str:

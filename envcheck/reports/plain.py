@@ -10,7 +10,7 @@ import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import CheckResult, Level, Outcome, Remedy
-from ..findings.several import for_all, same_words
+from ..findings.several import for_all, same_words, together
 from ..findings.subjects import Subject
 from .results import AnyResult, ReportedFinding, ReportedResult
 
@@ -85,11 +85,14 @@ def gpus_of(subjects: list[Subject]) -> str:
 
 def grouped(findings: list[ReportedFinding]) -> list[Group]:
     """Findings in groups, failures before warnings."""
-    groups: dict[object, list[ReportedFinding]] = {}
-    for finding in sorted(findings, key=lambda finding: finding.level != "fail"):
-        remedy = finding.remedy and (finding.remedy.text, *finding.remedy.commands)
-        words = tuple(_of_any_device(text, finding) for text in (finding.message, *(remedy or ())))
-        groups.setdefault((finding.level, finding.cause, words), []).append(finding)
+
+    def kind(one: ReportedFinding) -> object:
+        remedy = (one.remedy.text, *one.remedy.commands) if one.remedy else ()
+        words = tuple(_of_any_device(text, one) for text in (one.message, *remedy))
+        return one.level, one.cause, words
+
+    ordered = sorted(findings, key=lambda finding: finding.level != "fail")
+    groups = together((kind(one), one) for one in ordered)
     return _alike([_group(members) for members in groups.values()])
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import Outcome, Remedy
+from ..findings.several import together
 from .headlines import phrase
 from .plain import Column, code_ranges, gaps, grouped, roots
 from .results import ReportedResult
@@ -91,10 +92,7 @@ def problems(
     """Worst first; consequences are part of the problem that they follow from. A consequence whose failure
     is not in the report stands for itself. gpus: as for ``phrase``."""
     ends = roots(results)
-    following: dict[str, list[ReportedResult]] = {}
-    for result in results:
-        if ends.get(result.code):
-            following.setdefault(ends[result.code], []).append(result)
+    following = together((ends[one.code], one) for one in results if ends.get(one.code))
     for outcome in _SHOWN:
         of_it = [one for one in results if one.outcome == outcome and not ends.get(one.code)]
         if outcome == "skipped":
@@ -144,11 +142,3 @@ def _of_result(
         )
     if (more := len(groups) - GROUPS) > 0:
         yield _plain(result.outcome, result.code, "", f"and {more} more in --format json")
-
-
-def together(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """{key: the texts that belong to it}, in their order."""
-    found: dict[str, list[str]] = {}
-    for key, text in pairs:
-        found.setdefault(key, []).append(text)
-    return found

@@ -10,7 +10,7 @@ import msgspec
 from ..facts.micro_kernels import Mode, Setting
 from ..facts.target import FRAMEWORKS
 from ..findings.model import Remedy
-from ..findings.subjects import Subject
+from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict, Verdict
 from .plain import number_of, ranges
 
@@ -65,9 +65,7 @@ def level_of(row: ModeVerdict) -> tuple[str, str, str]:
 
 def folded(judged: Iterable[ModeVerdict]) -> list[SameGpus]:
     """The GPUs in order, each with its rows; those that differ in numbers alone are one."""
-    gpus: dict[Subject | None, list[ModeVerdict]] = {}
-    for row in ordered(judged):
-        gpus.setdefault(row.gpu, []).append(row)
+    gpus = together((row.gpu, row) for row in ordered(judged))
     groups: list[list[list[ModeVerdict]]] = []
     for rows in gpus.values():
         group = next((group for group in groups if _same(group[0], rows)), None)
@@ -219,11 +217,9 @@ def _levels(rows: Iterable[ModeVerdict]) -> str:
 
 def by_level(judged: Iterable[ModeVerdict]) -> dict[str, list[str]]:
     """The labels of rows by their level or framework."""
-    names: dict[str, list[str]] = {}
-    for row in judged:
-        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
-        names.setdefault(where, []).append(label(row))
-    return names
+    return together(
+        (FRAMEWORKS.get(row.framework, row.framework) or row.level, label(row)) for row in judged
+    )
 
 
 def names_of(judged: Iterable[ModeVerdict]) -> str:

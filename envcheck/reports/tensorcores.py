@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 
 import msgspec
 
 from ..facts.snapshot import Snapshot
 from ..findings.model import Remedy
+from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, tensor_cores_left_out
 from .plain import Column
@@ -131,8 +132,7 @@ def _level(rows: list[ModeVerdict]) -> Iterator[Block]:
     if ran:
         yield Table(_COLUMNS, [_cells(row) for row in ran])
     silent = (row for row in rows if row.verdict in SILENT)
-    for same in _grouped(silent, lambda row: (row.verdict, row.reason)):
-        verdict, reason = same[0].verdict, same[0].reason
+    for (verdict, reason), same in together(((r.verdict, r.reason), r) for r in silent).items():
         why = [(f"({reason})", "quiet")] if reason else []
         names = f"{', '.join(map(label, same))}:"
         yield Note([(names, ""), (verdict, VERDICT_STYLES[verdict]), *why], 1)
@@ -144,19 +144,11 @@ def _cells(row: ModeVerdict) -> list[Span]:
     return [(label(row), ""), (row.verdict, style_of(row)), *numbers, *lines]
 
 
-def _grouped(
-    rows: Iterable[ModeVerdict], key: Callable[[ModeVerdict], object]
-) -> list[list[ModeVerdict]]:
-    found: dict[object, list[ModeVerdict]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return list(found.values())
-
-
 def _unproven(judged: list[ModeVerdict], results: list[ReportedResult]) -> Iterator[Block]:
     """What is not proven, and what is below the peak: each cause once, with its modes."""
     problems = filter(needs_words, judged)
-    for rows in _grouped(problems, lambda row: (row.verdict, row.cause or row.reason, _key(row))):
+    alike = together(((row.verdict, row.cause or row.reason, _key(row)), row) for row in problems)
+    for rows in alike.values():
         row, why, code = rows[0], rows[0].cause or rows[0].reason, _code(rows[0].remedy, results)
         spans: list[Span] = [(f"{names_of(rows)}:", "code"), (row.verdict, style_of(row))]
         spans += [(f"– {why}", "")] if why else []
@@ -166,8 +158,8 @@ def _unproven(judged: list[ModeVerdict], results: list[ReportedResult]) -> Itera
             yield from _evidence(row)
         if not code and row.remedy is not None:
             yield Advice(row.remedy.text, row.remedy.commands)
-    for rows in _grouped((row for row in judged if row.slow), lambda row: row.slow):
-        yield Note([(f"{names_of(rows)}:", "code"), (f"below the peak – {rows[0].slow}", "")])
+    for slow, rows in together((row.slow, row) for row in judged if row.slow).items():
+        yield Note([(f"{names_of(rows)}:", "code"), (f"below the peak – {slow}", "")])
 
 
 def _key(row: ModeVerdict) -> tuple[str, ...]:

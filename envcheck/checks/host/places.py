@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...facts.host import Disk, Host
+from ...findings.several import together
 from ..reading import Skip, SnapshotView, facts_of, known
 from ..verdicts import Evidence
 
@@ -36,10 +37,7 @@ def disks(view: SnapshotView, *wanted: str) -> list[Disk]:
 
 
 def by_mount(group: list[Disk]) -> list[list[Disk]]:
-    groups: dict[str, list[Disk]] = {}
-    for disk in group:
-        groups.setdefault(mount(disk), []).append(disk)
-    return list(groups.values())
+    return list(together((mount(disk), disk) for disk in group).values())
 
 
 def mount(disk: Disk) -> str:
