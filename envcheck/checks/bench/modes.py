@@ -57,15 +57,13 @@ def modes_engage(view: SnapshotView) -> Verdicts:
     asked = [one for one in rows if one.proof in ("engaged", "not-engaged")]
     if not asked:
         raise Skip("no row of the bench shows whether a mode engaged")
-    idle = [one for one in asked if one.proof == "not-engaged"]
-    for one in worst(idle):
+    for one in worst([one for one in asked if one.proof == "not-engaged"]):
         row = one.run.row
         plain = row.precision == "fp32" and not row.compiled
         deep = f"envcheck doctor {target(view)}--level deep -v --only acceleration environment"
         cause = NOT_PLAIN if plain else IDLE
         yield common.found(view, cause, one, commands=[deep], proof=one.proof_words)
-    if not idle:
-        yield Passed(", ".join(dict.fromkeys(_mode(one) for one in asked)))
+    yield Passed(", ".join(dict.fromkeys(_mode(one) for one in asked)))
 
 
 def _mode(one: RowResult) -> str:
@@ -87,8 +85,7 @@ def _mode(one: RowResult) -> str:
 )
 def rows_come_to_their_end(view: SnapshotView) -> Verdicts:
     rows = bench(view).rows
-    dead = [one for one in rows if one.run.outcome in _DIED]
-    for one in worst(dead):
+    for one in worst([one for one in rows if one.run.outcome in _DIED]):
         cause, reason = _DIED[one.run.outcome], one.run.reason or "without a message"
         command = again(view, one)
         yield common.found(view, cause, one, commands=[command], reason=reason.rstrip("."))
@@ -96,7 +93,7 @@ def rows_come_to_their_end(view: SnapshotView) -> Verdicts:
         why = one.run.reason or one.run.outcome
         yield Unjudged("could-not-run", f"{one.run.row.name}: {why}", subjects(view, one))
     ran = sum(one.run.outcome == "ok" for one in rows)
-    if ran and not dead:
+    if ran:
         yield Passed(f"{ran} of {len(rows)} rows")
 
 
@@ -112,9 +109,7 @@ def losses_stay_numbers(view: SnapshotView) -> Verdicts:
     rows = [one for one in bench(view).rows if one.run.losses]
     if not rows:
         raise Skip("no row of the bench kept its loss")
-    broken = [one for one in rows if None in one.run.losses]
-    for one in worst(broken):
+    for one in worst([one for one in rows if None in one.run.losses]):
         deep = f"envcheck doctor {target(view)}--level deep -v --only acceleration tensorcores"
         yield common.found(view, NO_NUMBER, one, commands=[again(view, one), deep])
-    if not broken:
-        yield Passed(f"{len(rows)} rows")
+    yield Passed(f"{len(rows)} rows")

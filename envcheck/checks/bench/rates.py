@@ -47,11 +47,10 @@ def rows_are_as_fast_as_references(view: SnapshotView) -> Verdicts:
     rows = [one for one in timed(view) if one.verdict_by in ("published", "baseline")]
     if not rows:
         raise Skip("no reference fits these rows")
-    slow = [one for one in rows if one.verdict in ("warn", "fail")]
-    for one in worst(slow):
+    for one in worst([one for one in rows if one.verdict in ("warn", "fail")]):
         yield _slow(view, one, FAR_BELOW_REFERENCE, BELOW_REFERENCE)
     fast = [one for one in rows if one.verdict == "pass"]
-    if fast and not slow:
+    if fast:
         first = max(fast, key=lambda one: one.share or 0.0)
         yield Passed(f"{first.run.row.name}: {first.verdict_words}")
 
@@ -82,9 +81,8 @@ def gpus_train_equally_fast(view: SnapshotView) -> Verdicts:
     ]
     for one in worst(slow):
         yield _slow(view, one, FAR_BELOW_OTHERS, BELOW_OTHERS)
-    if not slow:
-        rates = [one.rate.median for one in rows if one.rate is not None]
-        yield Passed(f"{len(rows)} GPUs, {min(rates):,.0f} to {max(rates):,.0f} a second")
+    rates = [one.rate.median for one in rows if one.rate is not None]
+    yield Passed(f"{len(rows)} GPUs, {min(rates):,.0f} to {max(rates):,.0f} a second")
 
 
 def _slow(view: SnapshotView, one: RowResult, far: Cause, near: Cause) -> Finding:
@@ -116,13 +114,11 @@ def gpus_scale(view: SnapshotView) -> Verdicts:
     if not found.scaling:
         raise Skip("no row ran on several GPUs as one job, and on one alone")
     rows = {one.run.row.name: one for one in found.rows}
-    poor = False
     for job in found.scaling:
         one = rows[job.name]
         judged = one.run.row.model == _SCALED and one.run.row.batch >= _SCALED_BATCH
         if not judged or job.efficiency >= _POOR or one.unsteady:
             continue
-        poor = True
         yield common.found(
             view,
             SCALES_BADLY,
@@ -134,6 +130,5 @@ def gpus_scale(view: SnapshotView) -> Verdicts:
             efficiency=job.efficiency,
             slowest=f" {job.slowest_words}." if job.slowest_words else "",
         )
-    if not poor:
-        best = max(found.scaling, key=lambda job: job.efficiency)
-        yield Passed(f"{best.name}: {best.efficiency:.0%} of what its GPUs do alone")
+    best = max(found.scaling, key=lambda job: job.efficiency)
+    yield Passed(f"{best.name}: {best.efficiency:.0%} of what its GPUs do alone")

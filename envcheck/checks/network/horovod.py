@@ -7,7 +7,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..purpose import cpu_builds
 from ..reading import Skip, SnapshotView, fact, facts_of, known, need
 from ..target import installed, named, pip_install
-from ..verdicts import Cause, Passed, Verdicts, about, check
+from ..verdicts import Passed, Verdicts, about, check, warn
 from .common import gpus
 
 BUILD_NAMES = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH", "mxnet": "MXNET"}
@@ -20,13 +20,12 @@ def built_with(view: SnapshotView) -> set[str]:
     return {name for one in extensions or [] for name in known(one.operations) or []}
 
 
-WITHOUT_NCCL = Cause(
+WITHOUT_NCCL = warn(
     "horovod-without-nccl",
-    "warn",
-    headline="Horovod was built without NCCL",
-    sentence="{package}'s extension for {frameworks} was built without NCCL: every gradient goes through the"
+    "Horovod was built without NCCL",
+    "{package}'s extension for {frameworks} was built without NCCL: every gradient goes through the"
     " host's memory{through}, and training on several GPUs is hardly faster than on one.",
-    remedy="Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
+    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
 )
 
 

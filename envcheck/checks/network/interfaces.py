@@ -7,36 +7,34 @@ from collections.abc import Iterator
 from ...facts.network import Network, NetworkInterface
 from ..driver_state import container
 from ..reading import SnapshotView, known, need
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, check, fill_in, word
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fill_in, warn, word
 from . import common
 from .horovod import built_with
 from .settings import matches
 
 _NAME_IT = "Name the interface that leads to the other machines, on each of them."
-ONLY_LO = Cause(
+ONLY_LO = warn(
     "only-loopback",
-    "warn",
-    headline="there is no network interface but lo",
-    sentence="There is no network interface but lo in this {what}: no other machine can be reached, and where"
+    "there is no network interface but lo",
+    "There is no network interface but lo in this {what}: no other machine can be reached, and where"
     " lo has no address NCCL fails even between the GPUs here ('Socket creation failed').",
-    remedy="Bring an interface up.",
-    commands=["ip -br link", "sudo ip link set lo up"],
+    "Bring an interface up.",
+    "ip -br link",
+    "sudo ip link set lo up",
 )
-WRONG_FIRST = Cause(
+WRONG_FIRST = warn(
     "inner-interface-first",
-    "warn",
-    headline="training would take the wrong network",
-    sentence="NCCL takes {first} first, which does not lead out of this machine, in a job of {nodes}"
+    "training would take the wrong network",
+    "NCCL takes {first} first, which does not lead out of this machine, in a job of {nodes}"
     " machines: processes elsewhere cannot reach it, and all of them hang.",
-    remedy=_NAME_IT,
+    _NAME_IT,
 )
-BRIDGES = Cause(
+BRIDGES = warn(
     "open-mpi-takes-bridges",
-    "warn",
-    headline="Open MPI would take the wrong network",
-    sentence="Horovod is built with MPI here, and Open MPI takes {bridges} too, which cannot be reached from"
+    "Open MPI would take the wrong network",
+    "Horovod is built with MPI here, and Open MPI takes {bridges} too, which cannot be reached from"
     " other machines: hvd.init() hangs as soon as a job has processes there.",
-    remedy=_NAME_IT,
+    _NAME_IT,
 )
 
 
@@ -61,23 +59,18 @@ def taken_interfaces(view: SnapshotView) -> Verdicts:
         yield from _nothing_but_lo(view, facts, interfaces)
         return
     taken, good = _first(facts, interfaces), common.best(interfaces)
-    found: list[Finding] = []
     if good is not None:
         every = {one.name: one for one in interfaces}
-        found += _open_mpi(view, facts, every, good)
+        yield from _open_mpi(view, facts, every, good)
         if taken and common.spans_machines(facts) and not common.is_real(every[taken[0]], every):
             shown = ("interfaces", ", ".join(taken)), ("nodes", None)
-            found.append(
-                WRONG_FIRST.found(
-                    evidence=[view.evidence(f"seen.network.{at}", value) for at, value in shown],
-                    commands=_export(good, "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"),
-                    first=taken[0],
-                    nodes=known(facts.nodes),
-                )
+            yield WRONG_FIRST.found(
+                evidence=[view.evidence(f"seen.network.{at}", value) for at, value in shown],
+                commands=_export(good, "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"),
+                first=taken[0],
+                nodes=known(facts.nodes),
             )
-    yield from found
-    if not found:
-        yield Passed("NCCL takes " + (", ".join(taken[:3]) or "no interface"))
+    yield Passed("NCCL takes " + (", ".join(taken[:3]) or "no interface"))
 
 
 def _nothing_but_lo(

@@ -51,7 +51,6 @@ def versions(view: SnapshotView) -> Verdicts:
         raise Skip("neither the driver's version nor NCCL's is known")
     direct = any(known(one.p2p_read) == "ok" for one in fact(view.machine.nvml, "pairs") or [])
     holds = {"": True, "p2p": direct, "nccl": direct and bool(components["nccl"])}
-    found: list[Finding] = []
     for row in known_bad():
         one = next((c for c in components[row.what] if row.covers(c.version)), None)
         affected = [
@@ -61,10 +60,8 @@ def versions(view: SnapshotView) -> Verdicts:
             and row.capability in ("", (known(gpu.compute_capability) or "").split(".")[0])
         ]
         if one is not None and len(affected) >= row.least and holds[row.when]:
-            found.append(_finding(view, row, one, affected))
-    yield from found
-    if not found:
-        yield Passed("none in the table of known troubles")
+            yield _finding(view, row, one, affected)
+    yield Passed("none in the table of known troubles")
 
 
 def _driver(view: SnapshotView) -> Iterator[VersionHere]:

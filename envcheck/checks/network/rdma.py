@@ -157,8 +157,7 @@ def ports_are_up(view: SnapshotView) -> Verdicts:
                 state=states,
                 up=named(up),
             )
-    if not waiting and not down and not narrow:
-        yield Passed(f"{sum(is_active(port) for _device, port in ports)} of {len(ports)} active")
+    yield Passed(f"{sum(is_active(port) for _device, port in ports)} of {len(ports)} active")
 
 
 def _down(ports: list[Port], serving: list[Port]) -> list[Port]:

@@ -10,7 +10,7 @@ from ...data.versions import parse_version
 from ...facts.network import Network, NetworkInterface, NetworkSetting
 from ..reading import Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known
-from ..verdicts import Cause, Finding, Passed, Verdicts, about, check
+from ..verdicts import Finding, Passed, Verdicts, about, check, fail, warn
 from . import common
 
 
@@ -38,11 +38,10 @@ _READERS: dict[str, tuple[Callable[[str], Callable[[str], bool]], str]] = {
     _SOCKET: (matches, "NCCL ends with 'no socket interface found'"),
     "GLOO_SOCKET_IFNAME": (_by_name, "Gloo ends with 'Unable to find address for'"),
 }
-NO_INTERFACE = Cause(
+NO_INTERFACE = fail(
     "interface-not-usable",
-    "fail",
-    headline="a setting names a network interface that is not here",
-    sentence="{setting} means no network interface that could be used here ({why}): {then}.",
+    "a setting names a network interface that is not here",
+    "{setting} means no network interface that could be used here ({why}): {then}.",
 )
 RAYS_CHOICE = NO_INTERFACE.variant(
     "ray-names-no-interface",
@@ -78,12 +77,9 @@ def named_interfaces(view: SnapshotView) -> Verdicts:
         judged.append(_RAYS)
     if not judged:
         raise Skip("no variable names an interface")
-    found: list[Finding] = []
     for one in judged:
-        found += _interface(view, one, interfaces)
-    yield from found
-    if not found:
-        yield Passed(", ".join(map(common.in_words, judged)))
+        yield from _interface(view, one, interfaces)
+    yield Passed(", ".join(map(common.in_words, judged)))
 
 
 def _interface(
@@ -126,11 +122,10 @@ def _interface(
 
 _OFF = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
 _YES = ("1", "2", "TRUE", "YES")
-SWITCHED_OFF = Cause(
+SWITCHED_OFF = warn(
     "fast-way-off",
-    "warn",
-    headline="a setting switches off a fast way between GPUs",
-    sentence="{setting} keeps NCCL off {what}: {then}.",
+    "a setting switches off a fast way between GPUs",
+    "{setting} keeps NCCL off {what}: {then}.",
 )
 
 
@@ -147,8 +142,7 @@ def fast_ways(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     if not need(facts.settings, "NCCL's settings"):
         raise Skip("nothing is set")
-    found = [*_between_gpus(view, facts), *_between_machines(view, facts)]
-    for one, what, then in found:
+    for one, what, then in (*_between_gpus(view, facts), *_between_machines(view, facts)):
         text = "Take it away, unless it is there to get around a fault"
         yield SWITCHED_OFF.found(
             common.about_setting(one),
@@ -158,8 +152,7 @@ def fast_ways(view: SnapshotView) -> Verdicts:
             what=what,
             then=then,
         )
-    if not found:
-        yield Passed("nothing that this machine has is switched off")
+    yield Passed("nothing that this machine has is switched off")
 
 
 Off = Iterator[tuple[NetworkSetting, str, str]]  # the setting, what it switches off, what follows
