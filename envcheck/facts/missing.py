@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
 
 
 class CannotJudge(Exception):
@@ -38,3 +41,11 @@ class CouldNotRun(CannotJudge):
     """The check applies, and the fact it needs could not be had."""
 
     outcome = "could-not-run"
+
+
+def or_else(read: Callable[[], T], otherwise: T) -> T:
+    """What it reads; ``otherwise`` where that cannot be judged."""
+    try:
+        return read()
+    except CannotJudge:
+        return otherwise

@@ -16,7 +16,7 @@ from .. import __version__
 from ..bench.records import BenchResult, RowResult, ScalingResult
 from ..facts.base import known
 from ..facts.bench import Bench, LeftOut
-from ..facts.missing import CannotJudge
+from ..facts.missing import or_else
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
 from ..findings.model import Diagnosis, Outcome
@@ -115,10 +115,7 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
 
 def gpu_names(snapshot: Snapshot) -> dict[str, str]:
     """nvidia-smi's number of the GPU at each PCI address."""
-    try:
-        gpus = view_of(snapshot).seen_gpus
-    except CannotJudge:
-        return {}
+    gpus = or_else(lambda: view_of(snapshot).seen_gpus, None) or []
     numbered = [(known(gpu.pci_address), known(gpu.index)) for gpu in gpus]
     return {address: str(index) for address, index in numbered if address and index is not None}
 

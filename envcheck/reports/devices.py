@@ -10,7 +10,7 @@ import msgspec
 
 from ..facts.base import known
 from ..facts.gpu import Gpu
-from ..facts.missing import CannotJudge
+from ..facts.missing import or_else
 from ..facts.pci import PciDevice
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
@@ -52,10 +52,7 @@ def devices(snapshot: Snapshot, results: Iterable[AnyResult]) -> tuple[list[Mach
     listed = None if pci is None else known(pci.devices)
     faults = _faults(results)
     on_bus = {one.address: _on_bus(one, faults) for one in listed or [] if one.kind == "gpu"}
-    try:
-        driver_gpus: list[Gpu] | None = view_of(snapshot).gpus
-    except CannotJudge:
-        driver_gpus = None
+    driver_gpus: list[Gpu] | None = or_else(lambda: view_of(snapshot).gpus, None)
     gpus = [_gpu(one, on_bus, faults) for one in driver_gpus or []]
     for lost in nvml.lost if nvml is not None else ():
         address = known(lost.pci_address) or ""

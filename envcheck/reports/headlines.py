@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from ..facts.base import known
-from ..facts.missing import CannotJudge
+from ..facts.missing import or_else
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
 from ..findings.model import Level
@@ -86,11 +86,7 @@ def _named(about: list[str], gpus: Mapping[str, int | None]) -> str:
 def gpu_indices(snapshot: Snapshot) -> dict[str, int | None]:
     """nvidia-smi's index of each GPU of the machine, by PCI address; those of the bus alone have none."""
     found: dict[str, int | None] = {}
-    try:
-        listed = view_of(snapshot).gpus
-    except CannotJudge:
-        listed = []
-    for gpu in listed:
+    for gpu in or_else(lambda: view_of(snapshot).gpus, None) or []:
         if address := known(gpu.pci_address):
             found[address] = known(gpu.index)
     nvml, pci = snapshot.machine.nvml, snapshot.machine.pci

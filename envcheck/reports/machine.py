@@ -10,7 +10,7 @@ import msgspec
 from ..facts.base import Probe, Unavailable, known
 from ..facts.host import Host
 from ..facts.kernel import Kernel
-from ..facts.missing import CannotJudge
+from ..facts.missing import or_else
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import view_of
 
@@ -121,12 +121,9 @@ def describe_target(document: Document | None) -> TargetDescription | None:
 def gpu_groups(snapshot: Snapshot) -> list[GpuGroup] | None:
     """The machine's GPUs by name: as the driver knows them, else as they are on the PCI bus, which shows none
     in WSL."""
-    try:
-        names: list[str] | None = [
-            known(gpu.name) or "NVIDIA GPU of unknown name" for gpu in view_of(snapshot).gpus
-        ]
-    except CannotJudge:
-        names = None
+    listed = or_else(lambda: view_of(snapshot).gpus, None)
+    unnamed = "NVIDIA GPU of unknown name"
+    names = None if listed is None else [known(gpu.name) or unnamed for gpu in listed]
     pci, host = facts(snapshot.machine.pci), facts(snapshot.machine.host)
     wsl = host is not None and known(host.wsl)
     devices = None if pci is None or wsl else known(pci.devices)

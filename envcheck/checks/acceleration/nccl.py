@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...facts.acceleration import SystemTrial
 from ..driver_state import then_reboot
-from ..reading import CannotJudge, SnapshotView, known
+from ..network.common import gpus
+from ..reading import SnapshotView, known
 from ..system_commands import in_engine, on_system, systemctl
 from ..verdicts import Cause, Finding, Params, Passed, Remedy, Verdict, Verdicts, check, fail
 from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, words
@@ -277,10 +278,7 @@ def _inside(view: SnapshotView) -> bool:
 
 
 def _fabric(view: SnapshotView) -> str:
-    try:
-        pairs = {(known(gpu.fabric_state), known(gpu.fabric_status)) for gpu in view.seen_gpus}
-    except CannotJudge:
-        return ""
+    pairs = {(known(gpu.fabric_state), known(gpu.fabric_status)) for gpu in gpus(view)}
     states = sorted({", ".join(filter(None, pair)) for pair in pairs if any(pair)})
     return f" (the fabric's state: {', '.join(states)})" if states else ""
 

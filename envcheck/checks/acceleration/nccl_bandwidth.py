@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import NamedTuple
 
 from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.nccl_reference import measured
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
+from ...facts.network import Network
 from ..network.common import change_setting, network, setting
+from ..network.common import gpus as gpus_if_known
 from ..peer_groups import is_vgpu
-from ..reading import CannotJudge, Gpu, SnapshotView, known
+from ..reading import Gpu, SnapshotView, known, or_else
 from ..verdicts import Finding, Params, Passed, Verdicts, check, warn
 from .common import Seen, each_run, number, text, words
 from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, is_right, nccl, way
@@ -102,10 +103,7 @@ def _rates(trial: SystemTrial | None) -> list[BusRate]:
 
 def _gpus(view: SnapshotView, seen: Seen) -> list[Gpu]:
     """Those that took part; [] where not all of them are known."""
-    try:
-        by_address = {known(gpu.pci_address): gpu for gpu in view.seen_gpus}
-    except CannotJudge:
-        return []
+    by_address = {known(gpu.pci_address): gpu for gpu in gpus_if_known(view)}
     found = [by_address[address] for address in seen.run.gpus if address in by_address]
     ranks = number(seen.trial(TOGETHER), "ranks")
     return found if len(found) == ranks and not any(map(is_vgpu, found)) else []
@@ -122,9 +120,8 @@ def _indirect(
     else:
         return None
     named = [one for one in words(together, "settings") if one.partition("=")[0] in _OFF]
-    asked = []
-    with suppress(CannotJudge):
-        asked = [setting(network(view), one.partition("=")[0]) for one in named]
+    settings = or_else(lambda: network(view), Network())
+    asked = [setting(settings, one.partition("=")[0]) for one in named]
     return ROUND_ABOUT.found(
         evidence=seen.evidence(together),
         advice=next((change_setting(one, "Take it away") for one in asked if one), None),

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ..reading import CannotJudge, SnapshotView
-from ..target import pip_install, python, variables
+from ..reading import SnapshotView
+from ..target import pip_install, python, variables_if_known
 from ..verdicts import (
     Cause,
     Evidence,
@@ -204,10 +204,7 @@ def _finding(
 
 
 def _switch(view: SnapshotView) -> str:
-    try:
-        given = variables(view)
-    except CannotJudge:
-        return ""
+    given = variables_if_known(view)
     return next((f"{name}={given[name]}" for name in _SWITCHES if given.get(name)), "")
 
 

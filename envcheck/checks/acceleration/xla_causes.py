@@ -17,9 +17,9 @@ from ..framework.compiler_tools import (
     version_of_tool,
     xla_tools,
 )
-from ..reading import FRAMEWORKS, CannotJudge, Framework, SnapshotView, known
+from ..reading import FRAMEWORKS, Framework, SnapshotView, known, or_else
 from ..system_commands import on_system
-from ..target import framework, python, variables
+from ..target import framework, python, variables, variables_if_known
 from ..verdicts import Cause, Params, Remedy, fail, word
 from .common import Seen
 
@@ -184,10 +184,7 @@ def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | 
 
 def compilers(view: SnapshotView, seen: Seen) -> tuple[Framework | None, XlaTools | None]:
     facts = framework(view, seen.run.framework)
-    try:
-        return facts, None if facts is None else xla_tools(facts)
-    except CannotJudge:
-        return facts, None
+    return facts, or_else(lambda: xla_tools(facts), None) if facts else None
 
 
 def unknown_flag(view: SnapshotView, lines: list[str]) -> NotCompiled | None:
@@ -227,10 +224,7 @@ def _by_files(target: _Target) -> NotCompiled | None:
 
 def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled | None:
     """The variable that switches it off. clusters: whether clustering is meant."""
-    try:
-        given = variables(view)
-    except CannotJudge:
-        return None
+    given = variables_if_known(view)
     match = _SWITCHES_OFF.search(given.get("TF_XLA_FLAGS", "")) if clusters else None
     lazy = given.get("JAX_DISABLE_JIT", "")
     if seen.run.framework == "jax" and lazy.lower() in ("1", "true", "yes", "on", "y", "t"):

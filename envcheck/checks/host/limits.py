@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...facts.host import Host
 from ...facts.network import Network
 from ..network.common import fabric, named
-from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need
+from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need, or_else
 from ..system_commands import in_engine, systemctl
 from ..verdicts import Params, Passed, Subject, Verdicts, about, check, fill_in, unjudged, warn
 from .places import host_of
@@ -41,11 +41,8 @@ SMALL_IN_CONTAINER = SMALL_ON_HOST.variant(
 def _places(view: SnapshotView) -> Iterator[tuple[str, Host, list[Subject]]]:
     """The machine, and the container that is looked into: the document, its host's facts, the subject."""
     yield "machine", host_of(view), []
-    try:
-        inside = view.inside
-    except CannotJudge:
-        return
-    if inside.host is not None and inside.host.facts is not None:
+    inside = or_else(lambda: view.inside, None)
+    if inside and inside.host is not None and inside.host.facts is not None:
         yield "target", inside.host.facts, about("container", inside.location)
 
 
@@ -77,10 +74,7 @@ def shared_memory(view: SnapshotView) -> Verdicts:
 
 def _is_small(view: SnapshotView, host: Host, total: int) -> bool:
     """Whether a machine with GPUs was given far less than the half of its memory."""
-    try:
-        gpus = len(view.gpus)
-    except CannotJudge:
-        return False
+    gpus = or_else(lambda: len(view.gpus), 0)
     enough = ENOUGH_SHM_MIB if gpus > 1 else DEFAULT_SHM_MIB  # for the data loader's workers alone
     return bool(gpus) and total < enough and total * 8 < (known(host.memory_total_mib) or 0)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...data.products import is_data_centre
 from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
-from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known, need
+from ..reading import Gpu, Skip, SnapshotView, fact, facts_of, known, need, or_else
 from ..verdicts import Evidence, Remedy, Subject, about, word
 
 FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
@@ -68,10 +68,7 @@ def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
 
 
 def gpus(view: SnapshotView) -> list[Gpu]:
-    try:
-        return view.seen_gpus
-    except CannotJudge:
-        return []
+    return or_else(lambda: view.seen_gpus, [])
 
 
 def for_data_centres(view: SnapshotView) -> bool:

@@ -10,9 +10,9 @@ from packaging.version import Version
 from ...data.known_bad import KnownBad, known_bad
 from ...data.versions import parse_version
 from ..driver_state import NO_GPUS, driver_version, on_wsl
-from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, known
+from ..reading import Gpu, Skip, SnapshotView, fact, known
 from ..system_commands import on_system
-from ..target import PLACE, framework_facts, installed, of_component, pip_install
+from ..target import PLACE, framework_facts, installed_if_known, of_component, pip_install
 from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, about, about_gpu, check, warn
 from .common import gpus
 
@@ -83,11 +83,7 @@ def _nccl(view: SnapshotView) -> list[VersionHere]:
                 shown = f"{known(library.path) or library.name}: {version}"
                 evidence = view.evidence(f"target.{one.name}.libraries", shown)
                 found.append(VersionHere(version, evidence, known(library.distribution) or ""))
-    try:
-        wheels = [] if found else of_component(installed(view), "nccl")
-    except CannotJudge:
-        return found
-    for wheel in wheels:
+    for wheel in [] if found else of_component(installed_if_known(view), "nccl"):
         if (version := parse_version(wheel.version)) is not None:
             shown_wheel = view.evidence(PLACE, f"{wheel.name} {wheel.version}")
             found.append(VersionHere(version, shown_wheel, wheel.name))
