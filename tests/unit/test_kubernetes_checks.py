@@ -11,7 +11,7 @@ from test_container_checks import DOCKER, LINKED, READY, WITH_GPU
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
-from envcheck.facts.containers import CdiSpec, Engine, Kubernetes, OfferedDevices
+from envcheck.facts.containers import CdiSpec, Engine, Kubernetes, OfferedDevices, UnreadRuntime
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.findings.model import CheckResult, Finding
@@ -83,6 +83,21 @@ def test_what_only_root_may_read_is_no_finding() -> None:
     assert set(outcomes(node)) <= {"pass", "skipped", "could-not-run"}
     hidden = replace(NODE, runtimes=ROOT, nvidia_runtimes=ROOT)
     assert not results(hidden)["CTR-009"].findings
+
+
+def test_a_runtime_that_the_engine_does_not_read() -> None:
+    """What nvidia-ctk 1.18 writes, beside a configuration that imports nothing."""
+    drop_in = UnreadRuntime(path="/etc/containerd/conf.d/99-nvidia.toml", reason="not-imported")
+    finding = only(results(replace(PLAIN, unread=[drop_in]))["CTR-009"])
+    assert "99-nvidia.toml has one, which nothing imports" in finding.message
+    assert finding.remedy is not None
+    assert 'imports = ["/etc/containerd/conf.d/*.toml"]' in finding.remedy.text
+    assert "nvidia-ctk runtime configure" not in commands(finding)
+    section = "io.containerd.grpc.v1.cri"
+    old = UnreadRuntime(path=CONFIG, reason="section", section=section)
+    finding = only(results(replace(PLAIN, unread=[old]))["CTR-009"])
+    assert f"has one under {section}" in finding.message
+    assert "nvidia-ctk runtime configure" in commands(finding)
 
 
 def test_each_distribution_has_its_way() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...facts.containers import Kubernetes
+from ...facts.containers import Kubernetes, UnreadRuntime
 from .. import containers as shared
 from ..reading import Skip, SnapshotView, Unavailable, known, need
 from ..system_commands import on_system, systemctl
@@ -29,7 +29,7 @@ DEFAULT = warn(
 NO_RUNTIME = DEFAULT.variant(
     "no-nvidia-runtime",
     sentence="{engine}, which starts this node's pods, has no runtime of NVIDIA's ({config}): no driver comes"
-    " into a pod, and the node offers 0 GPUs.",
+    " into a pod, and the node offers 0 GPUs.{unread}",
 )
 
 
@@ -39,7 +39,10 @@ NO_RUNTIME = DEFAULT.variant(
     causes=[DEFAULT, NO_RUNTIME],
     about="containerd starts pods with a runtime of its configuration, docker only with its default one."
     " If that is not NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs.",
-    sources=["k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced"],
+    sources=[
+        "k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced",
+        "containerd-config.toml(5), imports; containerd, docs/cri/config.md: sections by version",
+    ],
     follows=shared.NO_DEVICE_NODES,
 )
 def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
@@ -67,6 +70,7 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
             advice=_configure(view, node, engine),
             engine=engine,
             config=known(node.config) or "",
+            unread="".join(map(_unread, node.unread[:1])),
         )
 
 
@@ -95,6 +99,12 @@ def _other_way(view: SnapshotView, node: Kubernetes) -> str:
     return "by CDI" if any((known(s.kind) or "").startswith(_PLUGINS_OWN) for s in specs) else ""
 
 
+def _unread(one: UnreadRuntime) -> str:
+    if one.reason == "not-imported":
+        return f" {one.path} has one, which nothing imports."
+    return f" {one.path} has one under {one.section}, which is not read in a file of its version."
+
+
 def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     installed = known(shared.containers_of(view).toolkit_path)
     commands = [] if installed else on_system(view, "container-toolkit")
@@ -106,6 +116,13 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
             f"{name} looks for NVIDIA's runtime when it starts: install the toolkit and start it again. Pods,"
             " and the device plugin, then ask for it by runtimeClassName: nvidia.",
             [*commands, restart, grep, f"{_PLUGIN} --set runtimeClassName=nvidia"],
+        )
+    if any(one.reason == "not-imported" for one in node.unread):
+        folder = node.unread[0].path.rpartition("/")[0]
+        return Remedy(
+            f'Let {config} import it: imports = ["{folder}/*.toml"], above its first table. It is for every'
+            " pod where it is the default (default_runtime_name), else for those with runtimeClassName: nvidia.",
+            [f"sudoedit {word(config)}", systemctl("restart", engine), _PLUGIN],
         )
     where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
     configure = f"sudo nvidia-ctk runtime configure --runtime={engine}{where} --set-as-default"
