@@ -120,8 +120,8 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     if any(one.reason == "not-imported" for one in node.unread):
         folder = node.unread[0].path.rpartition("/")[0]
         return Remedy(
-            f'Let {config} import it: imports = ["{folder}/*.toml"], above its first table. It is for every'
-            " pod where it is the default (default_runtime_name), else for those with runtimeClassName: nvidia.",
+            f'Let {config} import it: imports = ["{folder}/*.toml"], above its first table. Every'
+            " pod gets it where it is the default (default_runtime_name), else by runtimeClassName: nvidia.",
             [f"sudoedit {word(config)}", systemctl("restart", engine), _PLUGIN],
         )
     where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
