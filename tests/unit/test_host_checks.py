@@ -139,6 +139,14 @@ def test_a_disk_without_room_for_another_file() -> None:
     assert finding.remedy is not None and finding.remedy.commands[0].startswith("df -i")
 
 
+@pytest.mark.parametrize(("version", "outcome"), [("2.6.0+cu124", "warn"), ("1.13.1", "pass")])
+def test_temporary_files_that_cannot_be_executed(version: str, outcome: str) -> None:
+    target = document("path:/env", torch=Framework(name="torch", imported=True, version=version))
+    host = with_disk("temporary", noexec=True, mount_point="/tmp")
+    assert judge("HOST-005", host, target=target).outcome == outcome
+    assert judge("HOST-005", host).outcome == "pass"
+
+
 def test_a_network_home_alone_is_no_finding() -> None:
     host = with_disk("home", mount_point="/home", filesystem="nfs4", network=True)
     assert judge("HOST-007", host).outcome == "pass"

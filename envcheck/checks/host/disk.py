@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from ...data.versions import parse_version
 from ...facts.host import Disk
-from ..reading import CannotJudge, SnapshotView, known, need
-from ..verdicts import Finding, Passed, Verdicts, about_file, check, fail, fill_in, unjudged, word
+from ..reading import CannotJudge, SnapshotView, fact, known, need
+from ..verdicts import (
+    Finding,
+    Passed,
+    Verdicts,
+    about_file,
+    check,
+    fail,
+    fill_in,
+    unjudged,
+    warn,
+    word,
+)
 from . import places
 from .places import evidence, framework_installed, gigabytes, mount, roles
 
@@ -34,6 +46,14 @@ NO_INODES = FULL.variant(
     remedy="Remove directories of many small files, or send environments, caches and temporary files to"
     " another disk.",
 )
+NO_EXECUTION = warn(
+    "temporary-noexec",
+    "no program can run from the directory for temporary files",
+    "{where} is mounted noexec: torch.compile keeps what it compiles there, and ends with 'failed to map"
+    " segment from shared object'.",
+    "Let PyTorch keep it elsewhere, or mount it without noexec.",
+    source="pytorch#91005, #123054",
+)
 
 READ_ONLY = fail(
     "read-only",
@@ -49,7 +69,7 @@ HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
 @check(
     "HOST-005",
     title="Room for environments, caches and temporary files",
-    causes=(FULL, TIGHT, NO_INODES, READ_ONLY, HOME_READ_ONLY),
+    causes=(FULL, TIGHT, NO_INODES, NO_EXECUTION, READ_ONLY, HOME_READ_ONLY),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -69,6 +89,16 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     if finding := _read_only(view, group):
         yield finding
         return
+    if "temporary" in held and known(disk.noexec) and _compiles(view):
+        yield NO_EXECUTION.found(
+            about_file(mount(disk)),
+            [evidence(view, disk, "noexec")],
+            commands=[
+                *_elsewhere(["temporary"], "one on another mount"),
+                f"findmnt {word(mount(disk))}",
+            ],
+            where=places.called(group),
+        )
     free = need(disk.free_mib, f"free space of {disk.path}")
     needed = ENVIRONMENT_MIB if "environments" in held else 0
     # Installers keep the wheels in their cache or among the temporary files, not in both.
@@ -100,6 +130,13 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         gb=gigabytes(free),
         needed=gigabytes(needed),
     )
+
+
+def _compiles(view: SnapshotView) -> bool:
+    """Whether the target has a PyTorch with torch.compile."""
+    target = view.snapshot.target
+    version = parse_version(fact(target.torch, "version") or "") if target else None
+    return version is not None and version.major >= 2
 
 
 def _read_only(view: SnapshotView, group: list[Disk]) -> Finding | None:
