@@ -106,6 +106,17 @@ def test_settings_that_fit(name: str, value: str) -> None:
     assert judge(found, "NET-001").outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [("mlx5_20", "warn"), ("^mlx5", "warn"), ("=mlx5_0:1,mlx5_1:1", "pass"), ("mlx5", "pass")],
+)
+def test_adapters_of_another_machine(value: str, outcome: str) -> None:
+    found = networks.infiniband(settings=[setting("NCCL_IB_HCA", value)])
+    result = judge(found, "NET-003")
+    assert result.outcome == outcome
+    assert outcome == "pass" or "it names none of them" in result.findings[0].message
+
+
 # NET-010
 
 

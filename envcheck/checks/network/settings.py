@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from packaging.version import Version
@@ -121,6 +122,7 @@ def _interface(
 
 
 _OFF = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
+_PORT = re.compile(r":\d+")  # of an adapter in NCCL_IB_HCA
 _YES = ("1", "2", "TRUE", "YES")
 SWITCHED_OFF = warn(
     "fast-way-off",
@@ -134,7 +136,8 @@ SWITCHED_OFF = warn(
     title="NCCL's settings leave its fast ways on",
     causes=[SWITCHED_OFF],
     about="NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC are for finding a"
-    " fault. Judged only if this machine has what they switch off.",
+    " fault; an NCCL_IB_HCA of another machine names no adapter here, and NCCL uses TCP. Judged only if this"
+    " machine has what they switch off.",
     sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
     follows=("PCI-007", "NET-008"),
 )
@@ -175,10 +178,14 @@ def _between_machines(view: SnapshotView, facts: Network) -> Off:
     ports = common.fabric(facts)
     if not ports:
         return
-    names = common.named(ports)
+    names, adapters = common.named(ports), [device.name for device, _port in ports]
     one = _is(facts, "NCCL_IB_DISABLE", _YES) or _is(facts, "NCCL_NET", ("SOCKET",))
     if one is not None:
         yield one, f"the RDMA adapters ({names})", "traffic between machines goes over TCP"
+        return
+    one = common.setting(facts, "NCCL_IB_HCA")
+    if one is not None and not any(map(matches(_PORT.sub("", one.value)), adapters)):
+        yield one, f"the RDMA adapters ({names})", "it names none of them, and TCP is left"
         return
     one = _is(facts, "NCCL_NET_GDR_LEVEL", _OFF)
     if one is not None and common.for_data_centres(view):
