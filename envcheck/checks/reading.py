@@ -3,7 +3,7 @@
 from ..facts.base import NOT_COLLECTED, Maybe, Probe, Unavailable, is_absent, known
 from ..facts.gpu import CudaDriver, Gpu, Nvml
 from ..facts.kernel import Kernel, KernelEvent
-from ..facts.missing import CannotJudge, CouldNotRun, NotKnown, Skip, or_else
+from ..facts.missing import CannotJudge, CouldNotRun, NotKnown, Skip
 from ..facts.pci import PciDevice
 from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
-from ..facts.view import SnapshotView, fact, facts_of, facts_or, is_container, need, show
+from ..facts.view import SnapshotView, fact, facts_of, facts_or, is_container, need, or_else, show

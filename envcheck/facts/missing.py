@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeVar
-
-T = TypeVar("T")
+from typing import Literal
 
 
 class CannotJudge(Exception):
@@ -41,11 +38,3 @@ class CouldNotRun(CannotJudge):
     """The check applies, and the fact it needs could not be had."""
 
     outcome = "could-not-run"
-
-
-def or_else(read: Callable[[], T], otherwise: T) -> T:
-    """What it reads; ``otherwise`` where that cannot be judged."""
-    try:
-        return read()
-    except CannotJudge:
-        return otherwise

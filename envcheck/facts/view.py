@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
@@ -65,6 +66,14 @@ def facts_or(probe: Probe[T] | None, empty: type[T]) -> T:
     return empty() if probe is None or probe.facts is None else probe.facts
 
 
+def or_else(read: Callable[[], T], otherwise: T) -> T:
+    """What it reads; ``otherwise`` where that cannot be judged."""
+    try:
+        return read()
+    except CannotJudge:
+        return otherwise
+
+
 def fact(probe: Probe[Any] | None, name: str) -> Any:
     """The value of one of a probe's facts; None where the probe or the fact is missing, for any reason."""
     return None if probe is None or probe.facts is None else known(getattr(probe.facts, name))
@@ -102,11 +111,10 @@ class SnapshotView:
         target = self.snapshot.target
         if target is None:
             return self.machine
+        fields = msgspec.structs.asdict(target)  # which is not recorded as read
         own = {
             name: probe
-            for name, probe in msgspec.structs.asdict(
-                target
-            ).items()  # which is not recorded as read
+            for name, probe in fields.items()
             if name in MACHINE_SECTIONS and probe is not None
         }
         return msgspec.structs.replace(self.machine, **own)

@@ -1,10 +1,9 @@
-"""Several things: what belongs together, and one command for all, where a program takes a list."""
+"""Commands for several things: one with a list, where the program takes one."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import TypeVar
 
 from .remedy import Remedy
 
@@ -12,18 +11,6 @@ from .remedy import Remedy
 _TAKE_MANY = (("pip", "show"), ("pip", "install"), ("fuser", "-v"))
 # What the names end before: options, comments, another command, a word with blanks in it.
 _NO_NAMES = ("-", "#", "|", "&", ";", "'", '"', "")
-
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-def together(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """{key: the values that belong to it}, in their order."""
-    found: dict[K, list[V]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def for_all(remedies: Sequence[Remedy]) -> Remedy | None:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from ..facts.snapshot import Snapshot
 from ..findings.model import DEEPER, Outcome
-from ..findings.several import together
 from .model import Report, was_left_out
-from .plain import Column
+from .plain import Column, together
 from .results import ReportedFinding, ReportedResult
 from .sections import Block, Note, ReportSection, Table
 

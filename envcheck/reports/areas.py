@@ -13,11 +13,10 @@ from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import NO_TARGET, is_container
 from ..findings.model import ELSEWHERE, Outcome
-from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import facts
 from .model import Report, by_area, count, tally, was_left_out
-from .plain import code_ranges, roots
+from .plain import code_ranges, roots, together
 from .results import ReportedResult
 from .tensorcore_rows import can_be_proven
 

@@ -16,9 +16,8 @@ from .. import __version__
 from ..bench.records import BenchResult, RowResult, ScalingResult
 from ..facts.base import known
 from ..facts.bench import Bench, LeftOut
-from ..facts.missing import or_else
 from ..facts.snapshot import Snapshot
-from ..facts.view import view_of
+from ..facts.view import or_else, view_of
 from ..findings.model import Diagnosis, Outcome
 from .bench_words import OUTCOMES
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
 from ..facts.bench import LeftOut
-from ..findings.several import together
 from . import bench_words as words
-from .plain import WORDS, Column, number_of
+from .plain import WORDS, Column, number_of, together
 from .sections import Note, ReportSection, Span, Table
 
 TABLES, ROWS = 24, 200  # shown: the JSON report has all of them

@@ -10,10 +10,9 @@ import msgspec
 
 from ..facts.base import known
 from ..facts.gpu import Gpu
-from ..facts.missing import or_else
 from ..facts.pci import PciDevice
 from ..facts.snapshot import Snapshot
-from ..facts.view import view_of
+from ..facts.view import or_else, view_of
 from ..findings.model import Level
 from .machine import facts
 from .results import AnyResult

@@ -8,10 +8,9 @@ from typing import Any
 from ..attributes.difference import ChangedFact, ChangedRate
 from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
-from ..findings.several import together
 from .diff_model import DiffReport, TurnedCheck
 from .page import Page
-from .plain import WORDS, number_of, ranges
+from .plain import WORDS, number_of, ranges, together
 
 _MOST = 12  # entries of a list, without --verbose
 _STATUS = {

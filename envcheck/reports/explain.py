@@ -7,8 +7,8 @@ from importlib.resources import files
 from typing import Any
 
 from ..checks.registry import Check, area_title, areas
-from ..findings.several import together
 from .page import Page
+from .plain import together
 
 # The pages by name, each with the area that it is listed under, "" where all are: NAME.txt in pages/.
 PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}

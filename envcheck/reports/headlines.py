@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from ..facts.base import known
-from ..facts.missing import or_else
 from ..facts.snapshot import Snapshot
-from ..facts.view import view_of
+from ..facts.view import or_else, view_of
 from ..findings.model import Level
 from ..findings.subjects import Subject, joined
 from .plain import ranges, roots

@@ -10,9 +10,8 @@ import msgspec
 from ..facts.base import Probe, Unavailable, known
 from ..facts.host import Host
 from ..facts.kernel import Kernel
-from ..facts.missing import or_else
 from ..facts.snapshot import Document, Snapshot
-from ..facts.view import view_of
+from ..facts.view import or_else, view_of
 
 T = TypeVar("T")
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ..checks.registry import area_title
 from ..facts.snapshot import Snapshot
 from ..findings.model import ELSEWHERE
-from ..findings.several import together
 from . import acceleration, html, tensorcores
 from .areas import area_outcome, facts_and_counts
 from .devices import devices
@@ -15,7 +14,7 @@ from .headlines import gpu_indices
 from .html import Masthead
 from .model import Report, by_area, tally, verdict, was_left_out
 from .page_sections import OUTCOME_WORDS, page_section, problem_sections
-from .plain import Column, code_ranges, gist
+from .plain import Column, code_ranges, gist, together
 from .results import ReportedResult
 from .sections import Block, Fold, Note, ReportSection, Span, Table
 

@@ -15,10 +15,9 @@ from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
 from ..findings.model import Diagnosis, Outcome
-from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
-from .plain import number_of
+from .plain import number_of, together
 from .results import AnyResult, ReportedResult, reported_results
 from .tensorcore_rows import ordered
 from .verdict import OverallVerdict, Status, verdict_of

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import CheckResult, Level, Outcome, Remedy
-from ..findings.several import for_all, same_words, together
+from ..findings.several import for_all, same_words
 from ..findings.subjects import Subject
 from .results import AnyResult, ReportedFinding, ReportedResult
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+V = TypeVar("V")
 R = TypeVar("R", CheckResult, ReportedResult)
 
 # What carries the meaning: the words where there is no colour, or no character for a sign.
@@ -199,6 +201,14 @@ def worst_first(results: Iterable[R]) -> list[R]:
     following = Counter(roots(results).values())
     found = [r for r in results if r.findings and not r.consequence_of]
     return sorted(found, key=lambda r: (r.outcome != "fail", -following[r.code]))
+
+
+def together(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """{key: the values that belong to it}, in their order."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:

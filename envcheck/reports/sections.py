@@ -9,9 +9,8 @@ import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import Outcome, Remedy
-from ..findings.several import together
 from .headlines import phrase
-from .plain import Column, code_ranges, gaps, grouped, roots
+from .plain import Column, code_ranges, gaps, grouped, roots, together
 from .results import ReportedResult
 
 GROUPS = 8  # findings of one check that are shown; the JSON report has all of them

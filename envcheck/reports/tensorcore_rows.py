@@ -10,9 +10,8 @@ import msgspec
 from ..facts.micro_kernels import Mode, Setting
 from ..facts.target import FRAMEWORKS
 from ..findings.model import Remedy
-from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict, Verdict
-from .plain import number_of, ranges
+from .plain import number_of, ranges, together
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "proven": "pass",

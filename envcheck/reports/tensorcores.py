@@ -9,10 +9,9 @@ import msgspec
 
 from ..facts.snapshot import Snapshot
 from ..findings.model import Remedy
-from ..findings.several import together
 from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, tensor_cores_left_out
-from .plain import Column
+from .plain import Column, together
 from .results import ReportedResult
 from .sections import Advice, Block, Heading, Note, ReportSection, Span, Table
 from .tensorcore_rows import (

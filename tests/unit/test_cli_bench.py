@@ -14,9 +14,9 @@ from h100 import ADDRESSES
 
 from envcheck.cli.demo import BENCH
 from envcheck.cli.main import run
-from envcheck.cli.schema import schema
 from envcheck.facts.bench import RowRun
 from envcheck.facts.snapshot import Snapshot, dump
+from envcheck.reports.json_schema import schema
 
 
 def idle() -> Snapshot:

@@ -16,11 +16,11 @@ from test_comparison import kernels
 from envcheck.attributes.difference import differences
 from envcheck.checks.engine import diagnose
 from envcheck.cli.main import run
-from envcheck.cli.schema import schema
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.facts.view import SnapshotView
 from envcheck.reports import diff
 from envcheck.reports.diff_model import DiffReport, compare
+from envcheck.reports.json_schema import schema
 
 
 def of(before: Snapshot, after: Snapshot) -> DiffReport:

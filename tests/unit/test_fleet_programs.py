@@ -14,9 +14,9 @@ from fleet_results import (
     three,
 )
 
-from envcheck.cli.schema import schema
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import as_json
+from envcheck.reports.json_schema import schema
 
 
 def test_json_obeys_its_schema() -> None:

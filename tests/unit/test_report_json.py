@@ -10,8 +10,8 @@ import pytest
 from reported import eight_gpus, every_outcome, no_gpu, report_of, result
 
 from envcheck import json_text
-from envcheck.cli.schema import schema as json_schema
 from envcheck.facts.snapshot import Snapshot
+from envcheck.reports.json_schema import schema as json_schema
 from envcheck.reports.model import SCHEMA, status_of, worst
 
 

@@ -6,7 +6,6 @@ from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...findings.several import together
 from ..environment.mixed_precision import KERAS_HAS_IT
 from ..environment.speed import is_true
 from ..reading import SnapshotView
@@ -68,8 +67,10 @@ def _rewrite(seen: Seen) -> Verdicts:
         for name, off in offs.items()
         if (trial := seen.trial(name)) is not None
     }
-    by_state = together((state, name) for name, state in states.items())
-    engaged, nothing = by_state.get("engaged", []), by_state.get("nothing", [])
+    engaged, nothing = (
+        [name for name, state in states.items() if state == wanted]
+        for wanted in ("engaged", "nothing")
+    )
     if engaged:
         amounts = [f"{_amount(seen.trial(name))} ({_WAYS[name]})" for name in engaged]
         yield Passed(f"{seen.title}: {'; '.join(amounts)}{seen.where}{falls}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...facts.host import Disk, Host
-from ...findings.several import together
 from ..reading import Skip, SnapshotView, facts_of, known
 from ..verdicts import Evidence
 
@@ -37,7 +36,8 @@ def disks(view: SnapshotView, *wanted: str) -> list[Disk]:
 
 
 def by_mount(group: list[Disk]) -> list[list[Disk]]:
-    return list(together((mount(disk), disk) for disk in group).values())
+    mounts = dict.fromkeys(map(mount, group))
+    return [[disk for disk in group if mount(disk) == one] for one in mounts]
 
 
 def mount(disk: Disk) -> str:

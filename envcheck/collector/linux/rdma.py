@@ -24,15 +24,6 @@ def devices(context):
     return [_device(context, name) for name in sorted(os.listdir(context.path(FOLDER)))]
 
 
-def verbs_nodes(context):
-    """The device nodes by which programs open adapters. Raises OSError."""
-    try:
-        names = os.listdir(context.path(NODES))
-    except FileNotFoundError:
-        return []
-    return ["%s/%s" % (NODES, name) for name in sorted(names) if name.startswith("uverbs")]
-
-
 _FILES = (
     ("board", "board_id", str),
     ("firmware", "fw_ver", str),
@@ -137,24 +128,16 @@ def _gids(context, folder):
 
 def library(context):
     """The libibverbs that a program of this process's environment would load, or that there is none."""
-    places = [
-        one for one in context.environ.get("LD_LIBRARY_PATH", "").split(":") if one[:1] == "/"
-    ]
-    for folder in places:
-        if os.path.exists(context.path(os.path.join(folder, LIBRARY))):
-            return os.path.join(folder, LIBRARY)
+    own = context.environ.get("LD_LIBRARY_PATH", "").split(":")
     try:
         cached = _CACHED.search(read(context.path(CACHE), _CACHE_LIMIT))
     except OSError:
         cached = None
-    if cached:
-        path = os.fsdecode(cached.group(1))
-        if os.path.exists(context.path(path)):
-            return path
-    for folder in _folders(context):
-        if os.path.exists(context.path(os.path.join(folder, LIBRARY))):
-            return os.path.join(folder, LIBRARY)
-    return unavailable("absent", "no %s" % LIBRARY)
+    paths = [os.path.join(folder, LIBRARY) for folder in own if folder[:1] == "/"]
+    paths += [os.fsdecode(cached.group(1))] if cached else []
+    paths += [os.path.join(folder, LIBRARY) for folder in _folders(context)]
+    found = [path for path in paths if os.path.exists(context.path(path))]
+    return found[0] if found else unavailable("absent", "no %s" % LIBRARY)
 
 
 def _folders(context):

@@ -33,7 +33,8 @@ def collect(context):
     facts.attempt("interfaces", interfaces.FOLDER, interfaces.interfaces, context)
     facts.attempt("rdma", rdma.FOLDER, rdma.devices, context)
     facts.attempt("libibverbs", "the loader's folders", rdma.library, context)
-    facts.attempt("verbs_nodes", rdma.NODES, rdma.verbs_nodes, context)
+    opened = ["%s/%s" % (rdma.NODES, name) for name in context.names(rdma.NODES)]
+    facts.put("verbs_nodes", [one for one in opened if "/uverbs" in one], rdma.NODES)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
     return facts

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...findings.model import Outcome
-from ...findings.several import together
 from ...reports.headlines import phrase
-from ...reports.plain import WORDS, Column
+from ...reports.plain import WORDS, Column, together
 from ...reports.sections import Advice, Block, Heading, Note, ReportSection, Span, Table
 from .. import hosts
 from ..model import FleetResult, JudgedMachine, ProblemGroup
