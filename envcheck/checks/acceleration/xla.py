@@ -7,18 +7,8 @@ import re
 from ...facts.acceleration import SystemTrial
 from ..reading import SnapshotView, known
 from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check
+from . import xla_causes as causes
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok
-from .xla_causes import (
-    CAUSES,
-    DIFFERS,
-    TAKEN,
-    NotCompiled,
-    cause_of,
-    compilers,
-    switched_off,
-    unknown,
-    unknown_flag,
-)
 
 # A sum of 32 values of 32 bits is off by less than 32 roundings of 2**-24 in either order, and functions such
 # as exp and sin by a few more; what is wrong is wrong by far more than this.
@@ -30,7 +20,7 @@ _FOLLOWS = (*NO_IMPORT, "FRM-008")
 @check(
     "ACC-007",
     title="XLA",
-    causes=CAUSES,
+    causes=causes.CAUSES,
     about="A small function is compiled by XLA, as tf.function(jit_compile=True) or jax.jit do it, and run"
     " beside itself uncompiled. Engaged where XLA compiled a module (in JAX: where Python runs once for two"
     " calls), without XLA none, and both give the same to 1 in 10,000.",
@@ -52,7 +42,7 @@ def xla_compiles(view: SnapshotView) -> Verdicts:
 @check(
     "ACC-008",
     title="XLA clustering",
-    causes=CAUSES,
+    causes=causes.CAUSES,
     about="A small graph runs with TensorFlow's auto-clustering on and off. Engaged if, with it on, the"
     " graph that ran has clusters and XLA compiled a module of them, and with it off neither is there.",
     sources=(
@@ -85,7 +75,7 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
     lines = [line for line in (*own, seen.run.reason, *seen.run.log) if line]
     if trial is None:
         dead = next((one for one in seen.run.trials if one.outcome == "crashed"), None)
-        flag = unknown_flag(view, lines)
+        flag = causes.unknown_flag(view, lines)
         if flag is not None and dead is not None:
             return _finding(seen, dead, what, "ends the process", flag)
         return seen.unjudged(failed(seen, None))
@@ -96,14 +86,16 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
     if not ok(trial):
         if any(_WITHOUT_XLA.search(line) for line in lines):
             return seen.not_applicable("built without XLA")
-        if any(TAKEN.search(line) for line in lines):
+        if any(causes.TAKEN.search(line) for line in lines):
             return seen.unjudged(f"{trial.name}: the GPU or its memory is taken")
-        cause = cause_of(view, seen, lines) or unknown(view, seen, failed(seen, trial))
+        cause = causes.cause_of(view, seen, lines) or causes.unknown(
+            view, seen, failed(seen, trial)
+        )
         verb = "ends the process" if trial.outcome == "crashed" else "compiles nothing"
         return _finding(seen, trial, what, verb, cause)
     if not _engaged(trial, clusters):
-        reason = switched_off(view, seen, clusters) or cause_of(view, seen, lines)
-        reason = reason or unknown(view, seen, "it gives no reason")
+        reason = causes.switched_off(view, seen, clusters) or causes.cause_of(view, seen, lines)
+        reason = reason or causes.unknown(view, seen, "it gives no reason")
         marked = number(trial, "clusters")
         verb = "marks clusters and compiles none of them" if marked else "compiles nothing"
         return _finding(seen, trial, what, verb, reason)
@@ -116,12 +108,14 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
         return seen.unjudged(f"{trial.name}: its result was not compared with another")
     off_by = share if isinstance(share, (int, float)) else float("nan")
     if not off_by <= _BOUND:
-        differs = NotCompiled(DIFFERS, {"off": off_by, "allowed": _BOUND})
+        differs = causes.NotCompiled(causes.DIFFERS, {"off": off_by, "allowed": _BOUND})
         return _finding(seen, trial, what, "computes something else", differs)
     return Passed(_detail(view, seen, trial))
 
 
-def _finding(seen: Seen, trial: SystemTrial, what: str, verb: str, why: NotCompiled) -> Finding:
+def _finding(
+    seen: Seen, trial: SystemTrial, what: str, verb: str, why: causes.NotCompiled
+) -> Finding:
     shown = bool(why.line) and why.line not in trial.reason
     more = [Evidence(f"{seen.path}.log", why.line, "its standard error")] if shown else []
     return seen.found(
@@ -137,7 +131,7 @@ def _detail(view: SnapshotView, seen: Seen, trial: SystemTrial) -> str:
         if f"{name}s" in trial.evidence and (name != "cluster" or number(trial, "clusters"))
     ]
     shown = f"{seen.title}: {', '.join(counts or ['traced once'])}{seen.where}"
-    tools = None if seen.run.device == "cpu" else compilers(view, seen)[1]
+    tools = None if seen.run.device == "cpu" else causes.compilers(view, seen)[1]
     for one in (*tools.ptxas[:1], *tools.libdevice[:1]) if tools is not None else ():
         version = known(one.version)
         shown += f"; {one.kind} {version + ' ' if version else ''}({one.path})"

@@ -5,16 +5,7 @@ from __future__ import annotations
 from ...facts.host import Disk
 from ..reading import SnapshotView, Unavailable, known
 from ..verdicts import Passed, Verdicts, about_file, check, fail, word
-from .places import (
-    DEAD,
-    NAMES,
-    by_mount,
-    disks,
-    evidence,
-    host_of,
-    mount,
-    roles,
-)
+from . import places
 
 SILENT = fail(
     "mount-does-not-answer",
@@ -25,28 +16,28 @@ SILENT = fail(
 
 
 @check(
-    DEAD,
+    places.DEAD,
     title="Environments and caches are on disks that answer",
     causes=(SILENT,),
     about="A mount whose server is gone is a failure: every program that touches it hangs.",
     sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
 )
 def local(view: SnapshotView) -> Verdicts:
-    for group in by_mount(host_of(view).disks):
-        free, where = group[0].free_mib, mount(group[0])
+    for group in places.by_mount(places.host_of(view).disks):
+        free, where = group[0].free_mib, places.mount(group[0])
         if isinstance(free, Unavailable) and free.unavailable == "timeout":
             unmount = [f"sudo umount -l {word(where)}"] * bool(known(group[0].mount_point))
             yield SILENT.found(
                 about_file(where),
-                [evidence(view, group[0], "free_mib")],
+                [places.evidence(view, group[0], "free_mib")],
                 commands=[
                     "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
                     *unmount,
                 ],
                 mount=where,
-                roles=" or ".join(NAMES[role] for role in roles(*group)),
+                roles=" or ".join(places.NAMES[role] for role in places.roles(*group)),
             )
-    for group in by_mount(disks(view, "cache", "environments")):
+    for group in places.by_mount(places.disks(view, "cache", "environments")):
         yield from _remote(view, group)
 
 
@@ -54,6 +45,8 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk = group[0]
     filesystem = known(disk.filesystem)
     if known(disk.network):
-        yield Passed(f"{mount(disk)} is {filesystem}, a network file system: slow for environments")
+        yield Passed(
+            f"{places.mount(disk)} is {filesystem}, a network file system: slow for environments"
+        )
     elif filesystem:
-        yield Passed(f"{mount(disk)} is {filesystem}")
+        yield Passed(f"{places.mount(disk)} is {filesystem}")

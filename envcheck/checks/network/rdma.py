@@ -10,19 +10,7 @@ from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
 from ..system_commands import in_engine, in_image, on_system
 from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn, word
-from .common import (
-    Port,
-    each_port,
-    fabric,
-    for_data_centres,
-    gpus,
-    is_active,
-    is_infiniband,
-    named,
-    network,
-    serving_ports,
-    setting,
-)
+from . import common
 
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
@@ -57,8 +45,8 @@ NO_NODES = warn(
     follows=("HOST-009",),
 )
 def libraries(view: SnapshotView) -> Verdicts:
-    ports = serving_ports(view)
-    facts = network(view)
+    ports = common.serving_ports(view)
+    facts = common.network(view)
     inside = view.seen is not view.machine and view.seen.network is not view.machine.network
     where = "in the container" if inside else "here"
     advice = (
@@ -70,14 +58,14 @@ def libraries(view: SnapshotView) -> Verdicts:
         else Remedy("Install the RDMA libraries.", on_system(view, "rdma-libraries"))
     )
     library = facts.libibverbs
-    rdma = view.evidence("machine.network.rdma", named(ports))
+    rdma = view.evidence("machine.network.rdma", common.named(ports))
     if isinstance(library, Unavailable) and library.unavailable == "absent":
         yield NO_LIBRARY.found(
             about("library", "libibverbs.so.1"),
             [view.evidence("seen.network.libibverbs"), rdma],
             advice=advice,
             where=where,
-            ports=named(ports),
+            ports=common.named(ports),
         )
         return
     confined = inside or known(facts_or(view.seen.host, Host).container) is not None
@@ -86,7 +74,7 @@ def libraries(view: SnapshotView) -> Verdicts:
             about_file("/dev/infiniband"),
             [view.evidence("seen.network.verbs_nodes"), rdma],
             commands=in_engine(view, "rdma"),
-            ports=named(ports),
+            ports=common.named(ports),
         )
         return
     yield Passed(need(library, "libibverbs"))
@@ -129,41 +117,38 @@ NARROW = warn(
     ),
 )
 def ports_are_up(view: SnapshotView) -> Verdicts:
-    facts = network(view)
+    facts = common.network(view)
     need(facts.rdma, "RDMA adapters")
-    ports = list(each_port(facts))
-    if not ports or not gpus(view):
+    ports = list(common.each_port(facts))
+    if not ports or not common.gpus(view):
         raise Skip("no RDMA port, or no GPU")
-    waiting = [
-        one for one in ports if is_infiniband(one[1]) and known(one[1].state) in ("INIT", "ARMED")
-    ]
-    down = _down(ports, fabric(facts))
-    narrow = [
-        one for one in ports if is_infiniband(one[1]) and is_active(one[1]) and one[1].lanes == 1
-    ]
+    infiniband = [one for one in ports if common.is_infiniband(one[1])]
+    waiting = [one for one in infiniband if known(one[1].state) in ("INIT", "ARMED")]
+    down = _down(ports, common.fabric(facts))
+    narrow = [one for one in infiniband if common.is_active(one[1]) and one[1].lanes == 1]
     for cause, found in ((NO_MANAGER, waiting), (PORT_DOWN, down), (NARROW, narrow)):
         for device, port in found:
             kind = known(device.board)
-            up = [one for one in ports if known(one[0].board) == kind and is_active(one[1])]
+            up = [one for one in ports if known(one[0].board) == kind and common.is_active(one[1])]
             states = ", ".join(filter(None, map(known, (port.state, port.physical_state))))
             if cause is NARROW:
                 states = f"{known(port.rate_gbps) or 0:g} Gb/s over one lane"
-            name = named([(device, port)])
+            name = common.named([(device, port)])
             yield cause.found(
                 about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
                 [view.evidence("machine.network.rdma", f"{name} {states}")],
                 commands=["rdma link show", f"ibstat {word(device.name)}  # of infiniband-diags"],
                 down=name,
                 state=states,
-                up=named(up),
+                up=common.named(up),
             )
-    yield Passed(f"{sum(is_active(port) for _device, port in ports)} of {len(ports)} active")
+    yield Passed(f"{sum(common.is_active(port) for _device, port in ports)} of {len(ports)} active")
 
 
-def _down(ports: list[Port], serving: list[Port]) -> list[Port]:
+def _down(ports: list[common.Port], serving: list[common.Port]) -> list[common.Port]:
     """The ports that are down of whole cards, fewer than the cards of their kind that work."""
     kinds = {known(device.board) for device, _port in serving} - {None}
-    up = {_card(one) for one in ports if is_active(one[1])}
+    up = {_card(one) for one in ports if common.is_active(one[1])}
     idle = [one for one in ports if known(one[0].board) in kinds and _card(one) not in up]
     found = [one for one in idle if known(one[1].state) == "DOWN"]
     return [
@@ -174,7 +159,7 @@ def _down(ports: list[Port], serving: list[Port]) -> list[Port]:
     ]
 
 
-def _card(one: Port) -> str:
+def _card(one: common.Port) -> str:
     """Its PCI address without the function: a card of two ports often has two functions."""
     return (known(one[0].address) or one[0].name).partition(".")[0]
 
@@ -205,10 +190,10 @@ NO_GPUDIRECT = warn(
     follows=(*NO_GPUS, "KRN-003"),
 )
 def peer_memory(view: SnapshotView) -> Verdicts:
-    ports = [one for one in serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
+    ports = [one for one in common.serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
     if not ports:
         raise Skip("the RDMA adapters are not NVIDIA's")
-    if not for_data_centres(view):
+    if not common.for_data_centres(view):
         raise Skip("no data-centre GPU")
     kernel = kernel_facts(view)
     modules = {one.name for one in need(kernel.modules, "the loaded modules")}
@@ -221,7 +206,7 @@ def peer_memory(view: SnapshotView) -> Verdicts:
     release = known(kernel.release) or known(host_facts(view).kernel)
     version = re.match(r"(\d+)\.(\d+)", release or "")
     flavour = need(kernel.driver_flavour, "whether the modules are the open ones")
-    off = setting(network(view), "NCCL_DMABUF_ENABLE")
+    off = common.setting(common.network(view), "NCCL_DMABUF_ENABLE")
     if flavour == "open" and (off is None or off.value != "0"):
         if version is None:
             raise Skip("the kernel's version is not known")
@@ -232,9 +217,9 @@ def peer_memory(view: SnapshotView) -> Verdicts:
         evidence=[
             view.evidence("machine.kernel.modules", ", ".join(sorted(modules))),
             view.evidence("machine.kernel.driver_flavour"),
-            view.evidence("machine.network.rdma", named(ports)),
+            view.evidence("machine.network.rdma", common.named(ports)),
         ],
         kernel=f"Linux {version[0]}" if version else "this kernel",
         flavour=flavour,
-        ports=named(ports),
+        ports=common.named(ports),
     )

@@ -11,7 +11,7 @@ from ...data.versions import parse_version
 from ...facts.network import Network, NetworkInterface, NetworkSetting
 from ..reading import Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known
-from ..verdicts import Finding, Passed, Verdicts, about, check, fail, warn
+from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail, warn
 from . import common
 
 
@@ -87,38 +87,34 @@ def _interface(
     view: SnapshotView, one: NetworkSetting, interfaces: list[NetworkInterface]
 ) -> Iterator[Finding]:
     meaning, then = _READERS[one.name]
-    is_meant = meaning(one.value)
-    meant = [interface for interface in interfaces if is_meant(interface.name)]
+    meant = [interface for interface in interfaces if meaning(one.value)(interface.name)]
+    if any(map(common.usable, meant)):
+        return
     good = common.best(interfaces)
     value = "" if good is None else good.name
     others = [each.name for each in interfaces if known(each.kind) != "loopback"]
     shown = ", ".join(others) or "only lo"
-    evidence = [
-        common.setting_evidence(view, one),
-        view.evidence("seen.network.interfaces", shown),
-    ]
-    subjects, setting = common.about_setting(one), common.in_words(one)
-    if not any(map(common.usable, meant)):
-        down = ", ".join(sorted(interface.name for interface in meant))
-        why = f"{down} is down or has no address" if down else f"this machine has {shown}"
-        if one is _RAYS:
-            env = f'{{"env_vars": {{"{one.name}": "{value}"}}}}'
-            setting = f"{one.name}={one.value}"
-            yield RAYS_CHOICE.found(
-                about("package", "ray"),
-                evidence[1:],
-                version=installed_if_known(view)["ray"].version,
-                setting=setting,
-                why=why,
-                then=then,
-                env=env,
-            )
-            return
-        text = "Name the interface that leads to the other machines"
-        advice = common.change_setting(one, text, value)
-        yield NO_INTERFACE.found(
-            subjects, evidence, advice=advice, setting=setting, why=why, then=then
-        )
+    down = ", ".join(sorted(interface.name for interface in meant))
+    why = f"{down} is down or has no address" if down else f"this machine has {shown}"
+    found = view.evidence("seen.network.interfaces", shown)
+    if one is _RAYS:
+        given: Params = {
+            "version": installed_if_known(view)["ray"].version,
+            "setting": f"{one.name}={one.value}",
+            "env": f'{{"env_vars": {{"{one.name}": "{value}"}}}}',
+        }
+        yield RAYS_CHOICE.found(about("package", "ray"), [found], why=why, then=then, **given)
+        return
+    yield NO_INTERFACE.found(
+        common.about_setting(one),
+        [common.setting_evidence(view, one), found],
+        advice=common.change_setting(
+            one, "Name the interface that leads to the other machines", value
+        ),
+        setting=common.in_words(one),
+        why=why,
+        then=then,
+    )
 
 
 _OFF = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
