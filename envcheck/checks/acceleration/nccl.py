@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...facts.acceleration import SystemTrial
+from ...facts.host import Host
 from ..driver_state import then_reboot
 from ..network.common import gpus
-from ..reading import SnapshotView, known
+from ..reading import SnapshotView, fact, facts_or, known
 from ..system_commands import in_engine, on_system, systemctl
 from ..verdicts import Cause, Finding, Params, Passed, Remedy, Verdict, Verdicts, check, fail
 from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, words
@@ -35,6 +36,7 @@ _STAGES = {
 }
 _NOT_ITS_OWN = ("start", "cuda", "load")
 _TOPOLOGY = "nvidia-smi topo -p2p r"
+_LARGER_SHM = ["df -h /dev/shm", "ls -l /dev/shm", "sudo mount -o remount,size=50% /dev/shm"]
 
 WRONG = fail(
     "wrong-sums",
@@ -227,54 +229,49 @@ def _explained(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Finding | 
         without = seen.trial(NVLS_OFF)
         if cause is MULTICAST and without is not None and not is_right(without):
             return None  # it is not the multicast alone
-        params = {**_params(view, seen, trial, cause), **_advice(view, cause)}
-        given: Params = {"nccl": nccl(seen), "warning": f' ("{line}")', **params}
+        given = {"nccl": nccl(seen), "warning": f' ("{line}")', **_params(view, seen, trial, cause)}
         return cause.found(evidence=seen.evidence(), **given)
     return None
 
 
 def _params(view: SnapshotView, seen: Seen, trial: SystemTrial, cause: Cause) -> Params:
+    """What a cause's templates and its remedy need on this machine."""
+    host = facts_or(view.seen.host, Host)
+    inside = known(host.container) is not None
     if cause is OLD_DRIVER:
-        built, cuda = text(trial, "built_cuda"), view.machine.cuda
-        has = None if cuda is None or cuda.facts is None else known(cuda.facts.driver_api_version)
-        newest = f"the driver knows CUDA {has} at most" if has else "the driver does not know it"
-        return {"built": f"CUDA {built}" if built else "a newer CUDA", "newest": newest}
+        built, has = text(trial, "built_cuda"), fact(view.machine.cuda, "driver_api_version")
+        return {
+            "built": f"CUDA {built}" if built else "a newer CUDA",
+            "newest": f"the driver knows CUDA {has} at most"
+            if has
+            else "the driver does not know it",
+            "commands": then_reboot(on_system(view, "update-driver")),
+        }
     if cause is SMALL_SHM:
-        host = view.seen.host
-        total = None if host is None or host.facts is None else known(host.facts.shm_total_mib)
-        return {"size": f" ({total} MiB)" if total else ""}
+        total = known(host.shm_total_mib)
+        advised, commands = (
+            "Make it larger, and take away what earlier jobs left in it.",
+            _LARGER_SHM,
+        )
+        if inside:
+            advised = (
+                "Start the container with more shared memory; it cannot be enlarged from inside."
+            )
+            commands = in_engine(view, "limits")
+        size = f" ({total} MiB)" if total else ""
+        return {"size": size, "advice": Remedy(advised, commands)}
     if cause is MULTICAST:
         works = ", without it the sum is right" if seen.trial(NVLS_OFF) is not None else ""
         return {"fabric": _fabric(view), "works": works}
     if cause is NO_IPC:
-        works = (
-            ", without direct transfers the sum is right" if is_right(seen.trial(P2P_OFF)) else ""
-        )
-        inside = ": a container keeps its processes apart" if _inside(view) else ""
-        return {"works": works, "inside": inside}
+        direct = is_right(seen.trial(P2P_OFF))
+        engine = ["docker run --ipc=host …  # or podman"] if inside else []
+        return {
+            "works": ", without direct transfers the sum is right" if direct else "",
+            "inside": ": a container keeps its processes apart" if inside else "",
+            "commands": [*engine, "export NCCL_CUMEM_ENABLE=0", f"export {P2P_OFF}"],
+        }
     return {}
-
-
-def _advice(view: SnapshotView, cause: Cause) -> Params:
-    if cause is OLD_DRIVER:
-        return {"commands": then_reboot(on_system(view, "update-driver"))}
-    if cause is NO_IPC:
-        engine = ["docker run --ipc=host …  # or podman"] if _inside(view) else []
-        return {"commands": [*engine, "export NCCL_CUMEM_ENABLE=0", f"export {P2P_OFF}"]}
-    if cause is not SMALL_SHM:
-        return {}
-    if _inside(view):
-        more = "Start the container with more shared memory; it cannot be enlarged from inside."
-        return {"advice": Remedy(more, in_engine(view, "limits"))}
-    larger = "sudo mount -o remount,size=50% /dev/shm"
-    more = "Make it larger, and take away what earlier jobs left in it."
-    return {"advice": Remedy(more, ["df -h /dev/shm", "ls -l /dev/shm", larger])}
-
-
-def _inside(view: SnapshotView) -> bool:
-    """Whether it runs in a container."""
-    host = view.seen.host
-    return host is not None and host.facts is not None and known(host.facts.container) is not None
 
 
 def _fabric(view: SnapshotView) -> str:

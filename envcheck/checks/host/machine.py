@@ -13,10 +13,12 @@ from ..system_commands import in_engine
 from ..verdicts import Passed, Verdicts, check, fail, fill_in, warn
 from .places import gigabytes, host_of
 
-# The machine names, as uname has them, that GPU builds of TensorFlow exist for.
-WHEELS_FOR = ("x86_64",)
-CONTAINERS_FOR = ("x86_64", "aarch64")
-CONDA_FOR = ("ppc64le",)  # Open-CE's channel
+# How GPU builds of TensorFlow come, by the machine's name as uname has it.
+_BUILDS = {
+    "x86_64": "",
+    "aarch64": ": GPU builds of TensorFlow come as NVIDIA's containers alone",
+    "ppc64le": ": GPU builds of TensorFlow come from Open-CE's conda channel alone",
+}
 LEAST_MEMORY_MIB = 4096
 
 NO_BUILD = fail(
@@ -40,12 +42,8 @@ NO_BUILD = fail(
 )
 def architecture(view: SnapshotView) -> Verdicts:
     machine = need(host_of(view).architecture, "the architecture")
-    if machine in WHEELS_FOR:
-        yield Passed(machine)
-    elif machine in CONTAINERS_FOR:
-        yield Passed(f"{machine}: GPU builds of TensorFlow come as NVIDIA's containers alone")
-    elif machine in CONDA_FOR:
-        yield Passed(f"{machine}: GPU builds of TensorFlow come from Open-CE's conda channel alone")
+    if machine in _BUILDS:
+        yield Passed(f"{machine}{_BUILDS[machine]}")
     else:
         evidence = [view.evidence("machine.host.architecture")]
         yield NO_BUILD.found(evidence=evidence, architecture=machine)
