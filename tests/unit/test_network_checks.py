@@ -311,6 +311,17 @@ def test_a_container_without_the_adapters_nodes(
     assert container is None or nodes or "--device=/dev/infiniband" in commands(result)[0]
 
 
+@pytest.mark.parametrize("nodes", [[], ["/dev/infiniband/uverbs0"]])
+def test_a_container_is_started_anew_once_for_its_adapters(nodes: list[str]) -> None:
+    """The nodes and the limit on locked memory come by one command."""
+    confined = host(container="docker", memlock_kib=64, rdma_devices=["mlx5_0"])
+    found = whole(network=networks.infiniband(verbs_nodes=nodes), host=confined)
+    warned = {code: result.outcome for code, result in results(found, ("host", "network")).items()}
+    assert (warned["HOST-009"], warned["NET-005"]) == (
+        ("warn", "pass") if nodes else ("pass", "warn")
+    )
+
+
 # NET-010
 
 

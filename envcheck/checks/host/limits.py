@@ -137,6 +137,7 @@ USERS_PROCESSES = warn(
 )
 def limits(view: SnapshotView) -> Verdicts:
     devices = ", ".join(fact(view.machine.host, "rdma_devices") or [])
+    not_given = fact(view.seen.network, "verbs_nodes") == []
     for place, host, subjects in _places(view):
         try:
             memlock = need(host.memlock_kib, "the limit on locked memory")
@@ -144,7 +145,9 @@ def limits(view: SnapshotView) -> Verdicts:
             yield unjudged(why, subjects)
             continue
         evidence = [view.evidence(f"{place}.host.memlock_kib")]
-        if memlock != -1 and devices and known(host.container):
+        if known(host.container) and not_given:
+            pass  # no adapter in there: NET-005, whose remedy lifts the limit, too
+        elif memlock != -1 and devices and known(host.container):
             commands = in_engine(view, "limits")
             params: Params = {"kib": memlock, "devices": devices}
             yield LOCKED_MEMORY.found(subjects, evidence, commands=commands, **params)
