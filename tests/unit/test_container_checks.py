@@ -164,6 +164,27 @@ def test_docker_that_does_not_answer() -> None:
     assert found["CTR-003"].outcome == "skipped"
 
 
+@pytest.mark.parametrize(
+    ("words", "says", "command"),
+    [
+        (
+            "Cannot connect to the Docker daemon at tcp://10.0.0.5:2375. Is the docker daemon running?",
+            "tcp://10.0.0.5:2375, by DOCKER_HOST",
+            "unset DOCKER_HOST",
+        ),
+        (
+            'no subuid ranges found for user "ann" in /etc/subuid\nError: cannot re-exec process',
+            "Give the user some",
+            "--add-subuids",
+        ),
+    ],
+)
+def test_an_engine_that_says_why_it_does_not_answer(words: str, says: str, command: str) -> None:
+    finding = only(results(silent("error", words))["CTR-001"])
+    assert finding.remedy is not None and says in finding.remedy.text
+    assert command in commands(finding) and "enable --now docker" not in commands(finding)
+
+
 def test_a_specification_of_another_driver_than_the_one_that_runs() -> None:
     """Both are on disk: nothing that it names is missing."""
     spec = replace(SPEC, driver_versions=["550.54.15"])

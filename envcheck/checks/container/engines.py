@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...data.engine_errors import explain
 from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
@@ -19,6 +20,7 @@ _SETTINGS = re.compile(
     r"|registries configuration|\btoml\b",
     re.IGNORECASE,
 )
+_ELSEWHERE = re.compile(r"\b((?:tcp|ssh|https?)://[^\s]{1,200}?)[.:]?(?:\s|$)")  # docker's server
 _OURS = re.compile(r"/dev/nvidia(\d+|ctl|-uvm)\Z")
 _CONFIGURE_DOCKER = (
     "sudo nvidia-ctk runtime configure --runtime=docker",
@@ -85,7 +87,8 @@ def engines_answer(view: SnapshotView) -> Verdicts:
 
 def silence(view: SnapshotView, engine: Engine, why: Unavailable) -> Finding:
     """The finding on an engine that does not answer."""
-    lines = why.detail.strip().splitlines()
+    lines, meant = why.detail.strip().splitlines(), explain(why.detail)
+    lines += [meant.meaning] if meant else []
     text = why.detail or why.unavailable
     return SILENT.found(
         about("engine", engine.name),
@@ -98,8 +101,17 @@ def silence(view: SnapshotView, engine: Engine, why: Unavailable) -> Finding:
 
 def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
     """What makes an engine answer, by the reason why it does not."""
-    info = f"{word(engine.name)} info"
-    if engine.name != "docker" and _SETTINGS.search(why.detail):
+    info, meant = f"{word(engine.name)} info", explain(why.detail)
+    elsewhere = _ELSEWHERE.search(why.detail)
+    if meant:
+        text, commands = meant.remedy, [*meant.commands]
+    elif elsewhere:
+        text = (
+            f"The client asks {elsewhere[1]}, by DOCKER_HOST or its context: start the server there, or let"
+            " it ask this machine's."
+        )
+        commands = ["docker context ls", "unset DOCKER_HOST", "docker context use default", info]
+    elif engine.name != "docker" and _SETTINGS.search(why.detail):
         text = f"Correct the file that {engine.name} names: it is one of its settings."
         commands = [info]
     elif engine.name != "docker":

@@ -48,7 +48,7 @@ NO_INODES = FULL.variant(
 )
 NO_EXECUTION = warn(
     "temporary-noexec",
-    "no program can run from the directory for temporary files",
+    "nothing can run from the temporary directory",
     "{where} is mounted noexec: torch.compile keeps what it compiles there, and ends with 'failed to map"
     " segment from shared object'.",
     "Let PyTorch keep it elsewhere, or mount it without noexec.",
