@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import struct
 from fnmatch import fnmatchcase
@@ -301,7 +302,8 @@ def _content(value: Any) -> Content:
             return Library(value["library"], tuple(value.get("defines", ())))
         return frameworks.library(value["library"])
     if "module" in value:
-        return kernel_module(modinfo(value["module"], "Dual MIT/GPL"))
+        built = kernel_module(modinfo(value["module"], value.get("licence", "Dual MIT/GPL")))
+        return lzma.compress(built) if value.get("packed") == "xz" else built
     if "mode" in value:
         return File(value.get("text", ""), value["mode"])
     raise ValueError(f"no content: {sorted(value)}")

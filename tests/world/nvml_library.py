@@ -6,7 +6,8 @@ from __future__ import annotations
 # and its room, S a string, l a list and its count. ".Name" is nvmlDeviceGetName.
 _SIGNATURES = """
 s: nvmlSystemGetNVMLVersion nvmlSystemGetDriverVersion
-o: nvmlSystemGetCudaDriverVersion_v2 nvmlSystemGetConfComputeState .Count_v2 nvmlUnitGetCount
+o: nvmlSystemGetCudaDriverVersion_v2 nvmlSystemGetConfComputeState
+    nvmlSystemGetConfComputeGpusReadyState .Count_v2 nvmlUnitGetCount
 ks: nvmlSystemGetProcessName
 ko: .HandleByIndex_v2
 ho: .PciInfo_v3 .Brand .BoardId .MultiGpuBoard .Architecture .MinorNumber .ModuleId
