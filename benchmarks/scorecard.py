@@ -74,7 +74,8 @@ def totals(taken: card.Card) -> str:
         f"| {reports.misleading} |\n"
         f"| healthy machines | {machines} | | | {taken.false_failures} |\n"
     ) + "".join(
-        f"| {one.name}, at first sight | {one.cases} | {one.cause} | {one.remedy} | {one.misled} |\n"
+        f"| {one.name}, at first sight, {one.set} set "
+        f"| {one.cases} | {one.cause} | {one.remedy} | {one.misled} |\n"
         for one in taken.first
     )
 

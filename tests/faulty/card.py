@@ -14,7 +14,7 @@ import jinja2
 import msgspec
 from first_sight import case
 from first_sight import score as first_score
-from first_sight.judged import Total, judged, totals
+from first_sight.judged import SETS, Total, folder, judged, totals
 from first_sight.score import Seen
 from world import environments
 from world.bases import BASES
@@ -98,10 +98,10 @@ def faults_alone(faults: Iterable[Fault], progress: Progress = lambda done, of: 
 
 def first_sight() -> list[Total]:
     """The cases of tests/first_sight: as they were judged once, and what they score today."""
-    folders = ("reports", "faults")
-    every = {(folder, name): one for folder in folders for name, one in case.cases(folder).items()}
+    folders = {folder(name, row.kind) for name in SETS for row in judged(name)}
+    every = {(where, name): one for where in folders for name, one in case.cases(where).items()}
     now = dict(zip(every, run.side_by_side(_case, every.values()), strict=True))
-    return totals(judged(), now)
+    return [total for name in SETS for total in totals(name, now)]
 
 
 def _case(one: case.Case) -> Seen:

@@ -90,9 +90,9 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @cache
-def cases(kind: str) -> dict[str, Case]:
-    """All of "reports" or "faults" by their names. Raises ValueError for a case that cannot be read."""
-    return {path.stem: read(path) for path in sorted((HERE / kind).glob("*.toml"))}
+def cases(folder: str) -> dict[str, Case]:
+    """The cases of a folder ("reports", "second/faults") by name. Raises ValueError for an unreadable one."""
+    return {path.stem: read(path) for path in sorted((HERE / folder).glob("*.toml"))}
 
 
 def read(path: Path) -> Case:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .score import Seen
 
-TABLE = Path(__file__).with_name("judged.csv")
+SETS = {"first": "", "second": "second/"}  # by the folder that each is in
 KINDS = {"reports": "public reports", "faults": "faults", "healthy": "machines without a fault"}
 
 
@@ -32,6 +32,7 @@ class Judged:
 class Total:
     """Of a kind of cases: how many were seen, named, and so on; and what a program counts today."""
 
+    set: str
     name: str
     cases: int
     seen: int
@@ -46,20 +47,28 @@ class Total:
 _COUNTED = ("seen", "cause", "remedy", "misled", "healthy")
 
 
-def judged() -> list[Judged]:
-    with TABLE.open(newline="") as file:
+def folder(name: str, kind: str) -> str:
+    """Where the cases of a set are, below tests/first_sight."""
+    return SETS[name] + ("reports" if kind == "reports" else "faults")
+
+
+def judged(name: str) -> list[Judged]:
+    """A set's table; empty as long as nobody has judged it."""
+    table = Path(__file__).parent / SETS[name] / "judged.csv"
+    if not table.is_file():
+        return []
+    with table.open(newline="") as file:
         return [Judged(**row) for row in csv.DictReader(file)]
 
 
-def totals(rows: Iterable[Judged], now: Mapping[tuple[str, str], Seen]) -> list[Total]:
+def totals(name: str, now: Mapping[tuple[str, str], Seen]) -> list[Total]:
     """A cause or a remedy counts where it is all there. now: by the cases' folders and names."""
-    rows = list(rows)
-    found = []
-    for kind, name in KINDS.items():
+    rows, found = judged(name), []
+    for kind, title in KINDS.items():
         of_it = [row for row in rows if row.kind == kind]
         if of_it:
             counts = [sum(getattr(row, key) == "y" for row in of_it) for key in _COUNTED]
-            today = [now["reports" if kind == "reports" else "faults", row.case] for row in of_it]
+            today = [now[folder(name, kind), row.case] for row in of_it]
             named, remedied = sum(s.named for s in today), sum(s.remedied for s in today)
-            found.append(Total(name, len(of_it), *counts, named, remedied))
+            found.append(Total(name, title, len(of_it), *counts, named, remedied))
     return found
