@@ -274,7 +274,7 @@ def _install(case: Case, made: Machine) -> None:
 
 
 def _placed(built: frameworks.Built) -> frameworks.Built:
-    texts = {name: _place(getattr(built, name)) for name in ("says", "raises", "fails")}
+    texts = {name: _place(getattr(built, name)) for name in ("says", "raises", "lists", "fails")}
     return msgspec.structs.replace(built, loads=[_place(one) for one in built.loads], **texts)
 
 

@@ -21,6 +21,26 @@ _ELEVEN = {  # what CUDA 11's libraries are called, where it is not the name of 
     "libnvrtc.so.11": "libnvrtc.so.11.2",
     "libcupti.so.11": "libcupti.so.11.8",
 }
+# TensorFlow's libraries of other CUDA versions than 12, for their names there; "" is none.
+_NAMES = {
+    "11": {
+        "libcudart.so.12": "libcudart.so.11.0",
+        "libcublas.so.12": "libcublas.so.11",
+        "libcublasLt.so.12": "libcublasLt.so.11",
+        "libcufft.so.11": "libcufft.so.10",
+        "libcusparse.so.12": "libcusparse.so.11",
+        "libnvJitLink.so.12": "",
+    },
+    "10": {
+        "libcudart.so.12": "libcudart.so.10.1",
+        "libcublas.so.12": "libcublas.so.10",
+        "libcublasLt.so.12": "",
+        "libcufft.so.11": "libcufft.so.10",
+        "libcusolver.so.11": "libcusolver.so.10",
+        "libcusparse.so.12": "libcusparse.so.10",
+        "libnvJitLink.so.12": "",
+    },
+}
 # Before a stand-in's own text.
 _IMPORT = '''"""Changed by a case."""
 import ctypes as _ctypes
@@ -85,6 +105,7 @@ class Built(msgspec.Struct, forbid_unknown_fields=True):
     local: bool = True  # whether PyTorch's version says what it was built for, as its wheels' does
     says: str = ""
     raises: str = ""
+    lists: str = ""  # what listing its devices raises, and all its work on them (JAX)
     fails: str = ""
     compiling_fails: str = ""
 
@@ -114,7 +135,7 @@ def library(text: str) -> Library:
 def made(name: str, version: str, built: Built) -> dict[str, Package]:
     """The framework's own package."""
     text, files = _MADE[name](version, built)
-    fails = built.fails or built.compiling_fails
+    fails = built.lists or built.fails or built.compiling_fails
     if name == "tensorflow":
         built = msgspec.structs.replace(built, loads=built.loads or ["libc.so.6"])
     pattern = "/nvidia/*/lib/lib*.so.*"
@@ -165,13 +186,13 @@ def _tensorflow(version: str, built: Built) -> tuple[str, dict[str, Content]]:
     if built.tf32 is not None:
         text = text.replace("            return True\n", f"            return {built.tf32}\n", 1)
     text = text.replace("libcudnn.so.9", f"libcudnn.so.{built.cudnn[0]}")
-    if built.cuda.startswith("11"):
-        text = text.replace('"libcudart.so.12"', '"libcudart.so.11.0"')
-        text = text.replace("libcublas.so.12", "libcublas.so.11")
-        text = text.replace("libcublasLt.so.12", "libcublasLt.so.11")
-        text = text.replace("libcufft.so.11", "libcufft.so.10")
-        text = text.replace("libcusparse.so.12", "libcusparse.so.11")
-        text = text.replace(', ("nvjitlink", "libnvJitLink.so.12"),', ",")
+    for name, other in _NAMES.get(built.cuda.partition(".")[0], {}).items():
+        if other:
+            text = text.replace(f'"{name}"', f'"{other}"')
+        else:
+            text = re.sub(rf'\("\w+", "{re.escape(name)}"\),', "", text)
+    if built.cuda.startswith("11.0"):  # the last whose cuSOLVER was still called 10
+        text = text.replace("libcusolver.so.11", "libcusolver.so.10")
     if not built.gpus:
         text = text.replace("if not _load():", "if not _load() or True:")
     header = "".join(
@@ -218,7 +239,8 @@ def _after_tensorflow(built: Built) -> str:
 
 
 def _after_jax(built: Built) -> str:
-    return "\n\nnumpy = SimpleNamespace(ones=_fail)\n"
+    listing = "devices = local_devices = default_backend = _fail\n" if built.lists else ""
+    return "\n\nnumpy = SimpleNamespace(ones=_fail)\n" + listing
 
 
 _MADE = {"torch": _torch, "tensorflow": _tensorflow, "jax": _jax}
