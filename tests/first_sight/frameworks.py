@@ -40,6 +40,15 @@ _NAMES = {
         "libcusparse.so.12": "libcusparse.so.10",
         "libnvJitLink.so.12": "",
     },
+    "10.0": {
+        "libcudart.so.12": "libcudart.so.10.0",
+        "libcublas.so.12": "libcublas.so.10.0",
+        "libcublasLt.so.12": "",
+        "libcufft.so.11": "libcufft.so.10.0",
+        "libcusolver.so.11": "libcusolver.so.10.0",
+        "libcusparse.so.12": "libcusparse.so.10.0",
+        "libnvJitLink.so.12": "",
+    },
 }
 # Before a stand-in's own text.
 _IMPORT = '''"""Changed by a case."""
@@ -186,7 +195,8 @@ def _tensorflow(version: str, built: Built) -> tuple[str, dict[str, Content]]:
     if built.tf32 is not None:
         text = text.replace("            return True\n", f"            return {built.tf32}\n", 1)
     text = text.replace("libcudnn.so.9", f"libcudnn.so.{built.cudnn[0]}")
-    for name, other in _NAMES.get(built.cuda.partition(".")[0], {}).items():
+    major = built.cuda.partition(".")[0]
+    for name, other in _NAMES.get(built.cuda, _NAMES.get(major, {})).items():
         if other:
             text = text.replace(f'"{name}"', f'"{other}"')
         else:
