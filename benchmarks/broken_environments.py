@@ -31,7 +31,7 @@ from real_targets import real_target  # noqa: E402
 
 TABLE = Path(__file__).with_suffix(".toml")
 ENVCHECK = Path(sys.executable).with_name("envcheck")
-SECONDS = 300
+SECONDS = 1800  # a framework may have to be fetched again
 # Commands that would change this machine, and not the environment, are not run.
 OF_THE_MACHINE = re.compile(
     r"\b(sudo|apt|apt-get|dnf|reboot|systemctl|docker|podman)\b|\$\{?[A-Z_]+:?\?"
