@@ -38,7 +38,6 @@ TARGETS = {
     "torch": Wanted(0, ("torch", "numpy", "pillow")),
     "jax": Wanted(0, ("jax", "jaxlib")),
     "dali": Wanted(0, ("nvidia-dali-cuda120", "numpy", "pillow")),
-    "spark": Wanted(11, (*_TF_2, "pyspark==3.5.9", "tensorflowonspark==2.2.5")),
     "horovod-1.15": Wanted(7, (*_TF_1, "horovod==0.28.1"), builds=True),
     "horovod-2.15": Wanted(11, (*_TF_2, "horovod==0.28.1"), builds=True),
 }

@@ -1,25 +1,20 @@
 """Training on several devices and processes, with real frameworks on the CPU (opt-in: pytest -m slow).
 
-Engaged for real: MirroredStrategy, MultiWorkerMirrored and parameter servers on three TensorFlows, Horovod
-with Gloo on two, TensorFlow on Spark.
+Engaged for real: MirroredStrategy and MultiWorkerMirrored on three TensorFlows, Horovod with Gloo on two.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import system_alone
 from cli import envcheck, environment
-from processes import PATIENCE, running, running_commands, wait_for
+from processes import PATIENCE, running
 from real_targets import real_target
 
 from envcheck.findings.model import CheckResult
@@ -30,9 +25,8 @@ TENSORFLOWS = pytest.mark.parametrize(
     "target", ["tensorflow-1.15", "tensorflow-2.15", "tensorflow-newest"]
 )
 HOROVODS = pytest.mark.parametrize("target", ["horovod-1.15", "horovod-2.15"])
-STRATEGIES = ("mirrored", "multiworker", "parameter-servers")
-CODES = {"ACC-015": "mirrored", "ACC-016": "multiworker", "ACC-017": "parameter-servers"}
-CODES |= {"ACC-014": "horovod", "ACC-018": "spark"}
+STRATEGIES = ("mirrored", "multiworker")
+CODES = {"ACC-014": "horovod", "ACC-015": "mirrored", "ACC-016": "multiworker"}
 
 
 def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]:
@@ -65,9 +59,6 @@ def test_strategies_are_engaged_on_every_tensorflow(target: str, tmp_path: Path)
     ), found
     assert "2 replicas, sum 3 of 3" in found["mirrored"]["detail"]
     assert "2 workers in sync, sum 3 of 3" in found["multiworker"]["detail"]
-    program = "tf.train.Server" if target.endswith("1.15") else "ClusterCoordinator"
-    assert "/job:ps" in found["parameter-servers"]["detail"]
-    assert program in found["parameter-servers"]["detail"]
     assert not running(tmp_path) and not list((tmp_path / "tmp").glob("envcheck-*"))
 
 
@@ -78,51 +69,12 @@ def test_horovod_is_engaged_over_gloo(target: str) -> None:
     assert "2 ranks, sum 3 of 3, equal weights, over Gloo, on the CPU" in found["detail"]
 
 
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A directory whose name leaves room for that of a socket."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "tmp").mkdir()
-        yield Path(folder)
-
-
-def test_spark_is_engaged_and_nothing_of_it_stays(short: Path) -> None:
-    before = _files(real_target("spark"))
-    found = doctor("spark", "spark", TMPDIR=str(short / "tmp"))["spark"]
-    assert not running(short) and not running_commands(str(short))
-    assert found["outcome"] == "pass", found
-    assert "2 executors of Spark 3.5.9 in sync, sum 3 of 3" in found["detail"]
-    assert _files(real_target("spark")) == before
-
-
-def _files(target: Path) -> set[str]:
-    (home,) = target.glob("lib/python*/site-packages/pyspark")
-    return {str(path) for path in home.rglob("*")}
-
-
-def test_no_java_stays_where_envcheck_itself_is_killed(short: Path) -> None:
-    argv = [sys.executable, "-m", "envcheck", "doctor", "--only", "spark"]
-    process = subprocess.Popen(
-        [*argv, "--target", str(real_target("spark"))],
-        env=environment(TMPDIR=str(short / "tmp")),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        assert wait_for(lambda: any(b"java" in one[2] for one in running(short)))
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    assert wait_for(lambda: not running(short)), running(short)
-
-
 @pytest.mark.parametrize("target", ["tensorflow-1.15", "tensorflow-2.15"])
 def test_a_proxy_between_workers_is_found_and_named(target: str) -> None:
     nobody = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.org"}
-    names = ("multiworker", "parameter-servers")
-    found = doctor(target, *names, **nobody)
-    for name in names:
-        assert found[name]["outcome"] == "warn", found[name]
-        assert "http_proxy without no_proxy" in found[name]["findings"][0]["headline"]
+    found = doctor(target, "multiworker", **nobody)["multiworker"]
+    assert found["outcome"] == "warn", found
+    assert "http_proxy without no_proxy" in found["findings"][0]["headline"]
 
 
 def test_without_a_loopback_workers_could_not_run() -> None:
@@ -130,19 +82,13 @@ def test_without_a_loopback_workers_could_not_run() -> None:
     if subprocess.run([*away, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine lets nobody make a network namespace")
     argv = [*away, sys.executable, "-m", "envcheck", "doctor", "--format", "json", "--target"]
-    argv += [
-        str(real_target("horovod-1.15")),
-        "--only",
-        "multiworker",
-        "parameter-servers",
-        "horovod",
-    ]
+    argv += [str(real_target("horovod-1.15")), "--only", "multiworker", "horovod"]
     done = subprocess.run(
         argv, env=environment(), capture_output=True, timeout=PATIENCE, check=False
     )
     results = json.loads(done.stdout)["results"]
-    found = [one for one in results if one["code"] in ("ACC-014", "ACC-016", "ACC-017")]
-    assert [one["outcome"] for one in found] == ["could-not-run"] * 3, found
+    found = [one for one in results if one["code"] in ("ACC-014", "ACC-016")]
+    assert [one["outcome"] for one in found] == ["could-not-run"] * 2, found
     for one in found:
         assert "no TCP connection from 127.0.0.1 to itself" in one["reason"]
 

@@ -49,7 +49,7 @@ def clustering(last: SystemTrial = _CLUSTERED) -> SystemRun:
 
 
 def runs() -> list[SystemRun]:
-    """Of the target's systems: TensorFlow 2.15.1 with Horovod, neither TensorRT nor DALI nor Spark."""
+    """Of the target's systems: TensorFlow 2.15.1 with Horovod, neither TensorRT nor DALI."""
     found = [
         amp_runs.run(
             amp_runs.GRAPH,
@@ -63,11 +63,10 @@ def runs() -> list[SystemRun]:
         _nccl(),
         horovod(),
     ]
-    for system in ("mirrored", "multiworker", "parameter-servers"):
+    for system in ("mirrored", "multiworker"):
         made = [distributed_runs.control(system), distributed_runs.well(system)]
         found.append(distributed_runs.run(system, *made, device="gpu", gpus=ADDRESSES))
-    absent = {"tf-trt": "built without TensorRT", "spark": "pyspark is not installed"}
-    absent["dali"] = "nvidia.dali is not installed"
+    absent = {"tf-trt": "built without TensorRT", "dali": "nvidia.dali is not installed"}
     for system, why in absent.items():
         facts: dict[str, Any] = {"outcome": "not-applicable", "reason": why}
         found.append(SystemRun(system=system, framework="tensorflow", **facts))

@@ -14,8 +14,6 @@ CODES = {
     "horovod": "ACC-014",
     "mirrored": "ACC-015",
     "multiworker": "ACC-016",
-    "parameter-servers": "ACC-017",
-    "spark": "ACC-018",
 }
 _SUM: dict[str, Any] = {"sum": 3.0, "expected": 3.0}
 _ALONE: dict[str, Any] = {"sum": 1.0, "expected": 3.0, "replicas": 1}
@@ -47,35 +45,11 @@ TRIALS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "multiworker": ("workers", {**_SUM, "replicas": 2, "differing": 0, "weights": ["4.0"]}),
-    "parameter-servers": (
-        "cluster",
-        {
-            "sum": 138.0,
-            "expected": 138.0,
-            "differing": 0,
-            "workers": 2,
-            "place": "/job:ps/replica:0/task:0/device:CPU:0",
-            "program": "ClusterCoordinator",
-        },
-    ),
-    "spark": (
-        "cluster",
-        {
-            **_SUM,
-            "executors": 2,
-            "configured": 2,
-            "replicas": 2,
-            "differing": 0,
-            "weights": ["4.0"],
-        },
-    ),
 }
 CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "horovod": ("one rank", {"size": 1, "sum": 1.0}),
     "mirrored": ("OneDeviceStrategy", {"sum": 1.0, "expected": 1.0, "replicas": 1}),
     "multiworker": ("without TF_CONFIG", _ALONE),
-    "parameter-servers": ("without a cluster", {"sum": 1.0, "place": "/device:CPU:0"}),
-    "spark": ("without a chief", {"executors": 2, "configured": 0, "spark": "3.5.9"}),
 }
 
 

@@ -59,12 +59,6 @@ def test_a_tf_config_is_told_without_its_addresses(result: str | None, words: st
     assert loopback.config({} if result is None else {"TF_CONFIG": result}) == words
 
 
-def test_a_proxy_for_another_address_of_this_machine() -> None:
-    environ = {"http_proxy": "http://p:1", "no_proxy": "127.0.0.1"}
-    assert loopback.proxy(environ, "192.0.2.7") == "http_proxy"
-    assert loopback.proxy({**environ, "no_proxy": "192.0.2.7"}, "192.0.2.7") == ""
-
-
 def test_a_loopback_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     loopback.need()
 

@@ -99,7 +99,7 @@ def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapsh
 def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() -> None:
     """Seen: MultiWorkerMirroredStrategy that got no answer, told as "the target needs no GPU"."""
     hung = bad("workers", "no answer within 60 s", "timeout")
-    runs = [run("multiworker", hung), run("parameter-servers", well("parameter-servers"))]
+    runs = [run("multiworker", hung), run("mirrored", well("mirrored"))]
     snap = on_no_gpu(
         CPU, tensorflow=without_cuda(), acceleration=Acceleration(systems=[*CODES], runs=runs)
     )
@@ -107,7 +107,7 @@ def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() 
     results = by_code(snap)
     assert results[CODES["multiworker"]].outcome == "could-not-run"
     assert "no answer within 60 s" in results[CODES["multiworker"]].reason
-    assert "needs no GPU" not in results[CODES["parameter-servers"]].reason
+    assert "needs no GPU" not in results[CODES["mirrored"]].reason
 
 
 def test_no_gpu_explains_nothing_of_a_system_that_runs_without_one() -> None:

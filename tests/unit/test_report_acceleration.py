@@ -44,7 +44,7 @@ RESULTS = [
     result("DALI", "skipped", reason="not applicable: nvidia.dali is not installed"),
     result("Horovod", "skipped", reason="not applicable: TensorRT is not installed"),
     result("Mirrored", "skipped", reason="skipped because of FRM-001: x", consequence_of="FRM-001"),
-    result("Spark", "skipped", reason=DEEPER),
+    result("Workers", "skipped", reason=DEEPER),
     result("Convolutions", "skipped", reason=LEFT_OUT),
     result("Pattern", "pass", "memory", detail="GPU 0: 1024 MiB"),
     result("Bandwidth", "warn", "memory", findings=[made_finding("warn", "GPU 0 is slow.")]),

@@ -1,4 +1,4 @@
-"""Checks on devices and processes that train together: TensorFlow's strategies, Spark and Horovod.
+"""Checks on devices and processes that train together: TensorFlow's strategies and Horovod.
 
 A trial must come to its end, its control must be alone, the members must find each other, and their sum must
 be exact. A row of _JOBS says what differs.
@@ -114,7 +114,7 @@ def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
     around = seen.trial(f"{job.trial}, no_proxy") if job.meets else None
     if trial is None or not ok(trial):
         if not ok(around):
-            return _could_not(seen, trial or (control if seen.run.system == "spark" else None))
+            return _could_not(seen, trial)
         variable = text(around, "proxy") or text(trial, "proxy")
         return seen.found(PROXIED, trial, around, variable=variable)
     if not ok(control) or job.members(control) > 1:
@@ -125,20 +125,16 @@ def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
     if met and _exact(trial):
         if not isinstance(job.works, str):
             return job.works(view, seen, trial)
-        spark = text(control, "spark")
-        return Passed(_detail(seen, trial, job.works.format(spark=spark, **_params(trial))))
+        return Passed(_detail(seen, trial, job.works.format(**_params(trial))))
     return seen.found(job.wrong if met else job.alone, trial, control, **_params(trial))
 
 
 def _params(trial: SystemTrial) -> Params:
-    names = ("configured", "sum", "expected", "wrong", "step", "replicas", "executors", "workers")
+    names = ("sum", "expected", "wrong", "step", "replicas", "ranks")
     return {
         **{name: number(trial, name) for name in names},
-        "members": number(trial, "size") or number(trial, "workers") or number(trial, "replicas"),
-        "all": number(trial, "ranks") or number(trial, "executors"),
+        "members": number(trial, "size") or number(trial, "replicas"),
         "weights": ", ".join(words(trial, "weights")) or "unknown",
-        "place": text(trial, "place") or "no device",
-        "program": text(trial, "program"),
     }
 
 
@@ -154,7 +150,7 @@ def _exact(trial: SystemTrial) -> bool:
     evidence, weights = trial.evidence, words(trial, "weights")
     if "step" in evidence and weights != [str(float(number(trial, "step")))]:
         return False  # of Horovod: after one step
-    if ("weights" in evidence and len(weights) != 1) or evidence.get("workers", 2) != 2:
+    if "weights" in evidence and len(weights) != 1:
         return False
     right = number(trial, "sum") == number(trial, "expected") > 0
     return right and number(trial, "differing") == number(trial, "wrong") == 0
@@ -167,17 +163,6 @@ def _summed(trial: SystemTrial) -> str:
 
 def _replicas(trial: SystemTrial | None) -> float:
     return number(trial, "replicas")
-
-
-def _on_server(trial: SystemTrial | None) -> float:
-    """Of parameter servers, where the variable has to live on one."""
-    return 2 if "/job:ps" in text(trial, "place") else 1
-
-
-def _configured(trial: SystemTrial | None) -> float:
-    """Of Spark, whose executors must all have got a TF_CONFIG."""
-    whole = number(trial, "configured") >= number(trial, "executors") > 0
-    return (number(trial, "replicas") or number(trial, "executors")) if whole else 1
 
 
 def _size(trial: SystemTrial | None) -> float:
@@ -260,46 +245,12 @@ _JOBS = {
         " worker trains alone without a message",
         meets=True,
     ),
-    "parameter-servers": _Job(
-        "cluster",
-        "without a cluster",
-        _alone(
-            "the parameter server holds nothing",
-            "A variable of {title}'s ParameterServerStrategy lives on {place}, and on no parameter server:"
-            " each worker trains alone.",
-        ),
-        fail(
-            "updates-lost",
-            "updates to the parameter server are lost",
-            "A parameter server of {title} does not get what its workers send: sum {sum:g} of {expected:g},"
-            " from {members:g} of 2 workers.",
-        ),
-        _on_server,
-        "{workers:g} workers, sum {sum:g} of {expected:g} on {place}, by {program}",
-        meets=True,
-    ),
-    "spark": _Job(
-        "cluster",
-        "without a chief",
-        _alone(
-            "executors of Spark train alone",
-            "Executors of Spark train alone in {title}: {configured:g} of {all:g} got a TF_CONFIG, and"
-            " {members:g} replicas are in sync.",
-        ),
-        _wrong(
-            "executors of Spark sum wrongly",
-            "Executors of Spark do not sum right in {title}: sum {sum:g} of {expected:g}.",
-        ),
-        _configured,
-        "{executors:g} executors of Spark {spark} in sync, sum {sum:g} of {expected:g}; with"
-        " master_node=None each trains alone (tensorflowonspark is archived upstream)",
-    ),
     "horovod": _Job(
         "ranks",
         "one rank",
         _alone(
             "Horovod's ranks train alone",
-            "{all:g} ranks of Horovod in {title} do not find each other: each is one of {members:g}, and"
+            "{ranks:g} ranks of Horovod in {title} do not find each other: each is one of {members:g}, and"
             " trains alone.",
         ),
         _wrong(
@@ -359,24 +310,6 @@ _register(
     "TensorFlow, tf.distribute.MultiWorkerMirroredStrategy",
     "gRPC, doc/environment_variables.md: grpc_proxy, https_proxy, http_proxy, no_grpc_proxy, no_proxy",
     "observed: TensorFlow 1.15.5 and 2.15.1 hang with http_proxy set",
-)
-_register(
-    "ACC-017",
-    "parameter-servers",
-    "parameter servers",
-    "A chief, two workers and a parameter server run on 127.0.0.1, on the processor: a variable must live on"
-    " the server and get each worker's updates, none twice and none lost. The control is a variable without a"
-    " cluster.",
-    "TensorFlow, tf.distribute.ParameterServerStrategy, tf.distribute.coordinator.ClusterCoordinator",
-)
-_register(
-    "ACC-018",
-    "spark",
-    "TensorFlow on Spark",
-    "TFCluster makes one cluster of a Spark of two executors on this machine: TF_CONFIG must be set in both,"
-    " and a sum of MultiWorkerMirroredStrategy exact. The control has master_node=None, the default, and each"
-    " executor trains alone.",
-    "tensorflowonspark 2.2.5, TFCluster.py and TFSparkNode.py",
 )
 _register(
     "ACC-014",

@@ -29,7 +29,7 @@ _OPTIONAL = {
     "LIBRARIES": (),  # the target's own that it calls: "libnccl"; without any of one it is not applicable
     "BUILT_WITH": (),  # a fact of its framework, and what it stands for: ("tensorrt_build", "TensorRT")
     "GPUS": 0,  # how many it needs: with 0 it runs on the CPU where there is none; with 2 it gets all
-    "ON_CPU": "",  # runs there all the same: "none": without a GPU, "few": with fewer than GPUS, "always"
+    "ON_CPU": "",  # runs there all the same: "none": without a GPU, "few": with fewer than GPUS
     "BY_RANKS": False,  # its ranks import the framework and run() gets None; ranks.run(tell=) reports them
     "EACH_GPU": False,  # it runs on every GPU in turn, not on the first alone
     "ALONE": False,  # it is timed: nothing else runs beside it

@@ -96,7 +96,7 @@ def _jobs(system, section, devices, why):
         return [SystemJob(system).without("not-applicable", "built without CUDA")]
     if needs_gpu and not devices:
         return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
-    if system.on_cpu == "always" or without_cuda or not devices or few:
+    if without_cuda or not devices or few:
         return [SystemJob(system, on="cpu")]
     if sees_none:
         return [SystemJob(system).without("not-run", "it sees no GPU")]

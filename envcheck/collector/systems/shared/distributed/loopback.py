@@ -42,12 +42,12 @@ def need():
         raise CouldNotRun("no TCP connection from 127.0.0.1 to itself: %s" % words)
 
 
-def proxy(environ, host=HOST):
+def proxy(environ):
     """The variable by which gRPC goes to a proxy even for this machine: "http_proxy"; "" without one."""
     named = next((name for name in _PROXIES if environ.get(name)), "")
     without = next((environ[name] for name in _WITHOUT if environ.get(name)), "")
     excepted = [word.strip().rstrip(".") for word in without.split(",")]
-    return "" if any(word and host.endswith(word) for word in excepted) else named
+    return "" if any(word and HOST.endswith(word) for word in excepted) else named
 
 
 def attempts(environ, seconds):
