@@ -12,7 +12,7 @@ from ..facts.view import SnapshotView
 from .model import Measurement
 
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
-_PAIR = re.compile(r"(directly|by way of the host) ([0-9A-Fa-f:.]{4,32}) to ([0-9A-Fa-f:.]{4,32})")
+_PAIR = re.compile(r"directly ([0-9A-Fa-f:.]{4,32}) to ([0-9A-Fa-f:.]{4,32})")
 _MEMORY = {"copy": "copies within the memory", "read": "reads of the memory"}
 
 
@@ -88,11 +88,11 @@ def _peers(
         pair, value = _PAIR.fullmatch(trial.name), _number(trial, "GB/s")
         if pair is None or value is None or trial.outcome != "ok" or _number(trial, "wrong"):
             continue
-        way, first, second = pair.groups()
-        key = "peers.directly" if way == "directly" else "peers.by_host"
+        first, second = pair.groups()
         device = f"{called.get(first, first)} to {called.get(second, second)}"
         under = [levels.get((first, second), "")]
-        yield _rate(trial, key, f"copies to another GPU, {way}", value, under, device)
+        words = "copies to another GPU, directly"
+        yield _rate(trial, "peers.directly", words, value, under, device)
 
 
 def _nccl(run: SystemRun) -> Iterator[Measurement]:

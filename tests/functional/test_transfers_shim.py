@@ -23,7 +23,7 @@ from world import folder
 from envcheck.collector.systems.shared.transfers import host_memory
 
 # Slow enough that few copies are made in the time of a measurement.
-RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PAGEABLE": 2, "PEER": 6, "STAGED": 3}
+RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PEER": 6}
 QUICK = {f"SHIM_{name}": str(rate) for name, rate in RATES.items()}
 Told = dict[str, dict[str, Any]]
 
@@ -140,9 +140,6 @@ def test_links_that_are_well(ran: Runs) -> None:
     assert result.done and result["round trip"] == {"MiB": 4, "wrong": 0}
     assert result["pinned to the GPU"]["GB/s"] == pytest.approx(5.0, rel=0.01)
     assert result["pinned from the GPU"]["GB/s"] == pytest.approx(4.0, rel=0.01)
-    assert result["pinned both ways"]["GB/s"] == pytest.approx(8.0, rel=0.01)
-    assert result["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
-    assert result["pageable from the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_link_that_damages_data(ran: Runs) -> None:
@@ -164,16 +161,11 @@ ONE, OTHER = "0000:83:00.0", "0000:84:00.0"
 
 def test_peers_that_are_well(ran: Runs) -> None:
     result = ran("peers", gpus=3)
-    assert result.done and len(result.trials) == 9
+    assert result.done and len(result.trials) == 6
     assert {one["outcome"] for one in result.trials.values()} == {"ok"}
-    direct, host = f"directly {ONE} to {OTHER}", f"by way of the host {ONE} to {OTHER}"
-    assert result[direct]["GB/s"] == pytest.approx(6.0, rel=0.01)
-    assert result[host]["GB/s"] == pytest.approx(3.0, rel=0.01)
-    assert (result[direct]["wrong"], result[direct]["wrong_read"], result[host]["wrong"]) == (
-        0,
-        0,
-        0,
-    )
+    direct = result[f"directly {ONE} to {OTHER}"]
+    assert direct["GB/s"] == pytest.approx(6.0, rel=0.01)
+    assert (direct["wrong"], direct["wrong_read"]) == (0, 0)
 
 
 @pytest.mark.parametrize("how", ["peer", "load"])
@@ -181,13 +173,11 @@ def test_direct_access_that_damages_data(ran: Runs, how: str) -> None:
     result = ran("peers", gpus=2, wrong=how)
     direct = result[f"directly {OTHER} to {ONE}"]
     assert (direct["wrong"], direct["wrong_read"]) == ((2, 0) if how == "peer" else (0, 1))
-    assert result[f"by way of the host {ONE} to {OTHER}"]["wrong"] == 0
 
 
 def test_no_direct_access(ran: Runs) -> None:
     result = ran("peers", gpus=2, no_peer=1)
     assert result.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
-    assert result[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
 
 
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:

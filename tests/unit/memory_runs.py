@@ -53,9 +53,6 @@ def links_trials() -> dict[str, SystemTrial]:
         trial("round trip", mib=64, wrong=0),
         trial("pinned to the GPU", gb_s=55.1, mib=64, **seen),
         trial("pinned from the GPU", gb_s=54.2, mib=64, **seen),
-        trial("pinned both ways", gb_s=96.0, mib=128),
-        trial("pageable to the GPU", gb_s=11.0, mib=64),
-        trial("pageable from the GPU", gb_s=9.0, mib=64),
     )
 
 
@@ -64,7 +61,6 @@ def peers_trials(count: int = COUNT) -> dict[str, SystemTrial]:
     for place, one in enumerate(ADDRESSES[:count]):
         for other in ADDRESSES[place + 1 : count]:
             ends = {"mib": 64, "wrong": 0}
-            found.append(trial(f"by way of the host {one} to {other}", gb_s=30.0, **ends))
             for here, there in ((one, other), (other, one)):
                 name = f"directly {here} to {there}"
                 found.append(trial(name, gb_s=380.0, wrong_read=0, **ends))

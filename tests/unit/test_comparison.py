@@ -126,7 +126,7 @@ def test_memory_links_and_pairs() -> None:
     assert copies[0].spread == pytest.approx(0.01) and copies[0].under == "1024 MiB"
     pairs = [one for one in found if one.key == "peers.directly"]
     assert len(pairs) == COUNT * (COUNT - 1) and "GPU 0 to GPU 1" in {one.device for one in pairs}
-    assert "links.pinned_both_ways" in keys(found)
+    assert "links.pinned_to_the_GPU" in keys(found)
 
 
 def test_a_row_on_a_cpu_has_no_device() -> None:

@@ -12,8 +12,7 @@ from ..reading import SnapshotView, known
 from ..verdicts import Params, Passed, Verdicts, check, fail, warn
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
-TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
-PAGEABLE = ("pageable to the GPU", "pageable from the GPU")
+TO, FROM = "pinned to the GPU", "pinned from the GPU"
 _LINK = 0.5  # of what the link carries: below it is slow
 _FASTER = 1.1  # times what the link carries: then that is not the link
 _PEERS = 0.7
@@ -73,8 +72,7 @@ SLOW = warn(
     "MEM-003",
     title="Host to GPU",
     causes=(DAMAGED, SLOW),
-    about="The rate of copies between pinned host memory and the GPU, in each direction and in both at"
-    " once.",
+    about="The rate of copies between pinned host memory and the GPU, in each direction.",
     sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
     follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "GPU-018"),
     systems=("links",),
@@ -99,7 +97,7 @@ def host_to_gpu(view: SnapshotView) -> Verdicts:
     for one, least in runs:
         why, usually = _slow(one, least, runs)
         if why:
-            trials = [one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)]
+            trials = [one.seen.trial(way) for way in (TO, FROM)]
             yield one.found(SLOW, trials, rate=gb_s(least), why=why, factor=usually / least)
         else:
             healthy.append(one)
@@ -111,8 +109,8 @@ def _summary(passed: list[Measured]) -> str:
     link, shared = link_of(passed[0]), passed[0].shared
     parts = [
         f"{what} {spread_of(rates)}"
-        for what, ways in (("to it", (TO,)), ("back", (FROM,)), ("pageable", PAGEABLE))
-        if (rates := [rate for one in passed for way in ways if (rate := one.rate(way))])
+        for what, way in (("to it", TO), ("back", FROM))
+        if (rates := [rate for one in passed if (rate := one.rate(way))])
     ]
     over = f" ({shared}: not judged)" if shared else f" over {link.text}" if link else ""
     return f"{several(passed)}{', '.join(parts)}{over}"

@@ -12,11 +12,11 @@ from ..driver_state import on_wsl
 from ..kernel.events import gpu_at, subjects_at
 from ..pci.link import BELOW_SWITCHES
 from ..peer_groups import is_vgpu
-from ..reading import Gpu, SnapshotView, fact, known
+from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, fact, known
 from ..verdicts import Passed, Subject, Unjudged, Verdicts, check, fail, warn
 from .common import ABSENT, called, gb_s, spread_of, words, words_of
 
-DIRECTLY, BY_HOST = "directly ", "by way of the host "
+_DIRECTLY = "directly "
 _NVLINK = 0.5  # of what the NVLinks of one GPU carry
 _PCIE = 0.4  # of what the slower link carries, below one PCIe switch
 _SHOWN = 4
@@ -50,13 +50,19 @@ class PeerCopy(NamedTuple):
         return next((known(p.level) or "" for p in pairs if {p.first, p.second} == ends), "")
 
 
-def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[PeerCopy]:
+def pairs_of(view: SnapshotView, seen: Seen) -> list[PeerCopy]:
+    """Those that reach each other directly, or should; raises CannotJudge where there are none."""
     found = []
     for trial in seen.run.trials:
-        first, to, second = trial.name.removeprefix(way).partition(" to ")
-        if trial.name.startswith(way) and to:
+        first, to, second = trial.name.removeprefix(_DIRECTLY).partition(" to ")
+        if trial.name.startswith(_DIRECTLY) and to:
             gpus = gpu_at(view, first), gpu_at(view, second)
             found.append(PeerCopy(view, trial, first, second, *gpus))
+    if not found:
+        first_trial = died(seen) or next(iter(seen.run.trials), None)
+        raise CouldNotRun(f"GPU to GPU: {failed(seen, first_trial)}")
+    if all(pair.trial.outcome == "not-supported" for pair in found):
+        raise Skip("not applicable: the driver offers no direct access between the GPUs")
     return found
 
 
@@ -76,7 +82,7 @@ SLOW = warn(
     "MEM-005",
     title="GPU to GPU",
     causes=(SLOW,),
-    about="Copies between every pair of GPUs, directly if the driver allows it, and through the host.",
+    about="Direct copies between every pair of GPUs, if the driver allows them.",
     sources=[
         "github.com/NVIDIA/nvbandwidth, README; github.com/Azure/azurehpc-health-checks, conf"
     ],
@@ -93,8 +99,7 @@ SLOW = warn(
 )
 def gpu_to_gpu(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
-        direct = [pair for pair in pairs_of(view, seen, DIRECTLY) if pair.rate]
-        staged = [pair for pair in pairs_of(view, seen, BY_HOST) if pair.rate]
+        direct = [pair for pair in pairs_of(view, seen) if pair.rate]
         slow: dict[str, list[PeerCopy]] = {}
         for pair in direct:
             if why := _slow(pair):
@@ -104,20 +109,12 @@ def gpu_to_gpu(view: SnapshotView) -> Verdicts:
             shown = _first([f"{pair.called} {gb_s(pair.rate)}" for pair in pairs])
             evidence = seen.evidence(*trials)
             yield SLOW.found(_subjects(pairs), evidence, rate=rate, pairs=shown, why=why)
-        if not direct and not staged:
-            yield _nothing(seen)
-        elif not slow:
-            rates = {"directly": direct, "by way of the host": staged}
-            parts = [f"{way} {spread_of([p.rate for p in ps])}" for way, ps in rates.items() if ps]
-            no_way = [] if direct else ["the driver offers no direct access"]
-            yield Passed(", ".join([*parts, *no_way]))
+        if not direct:
+            raise CouldNotRun("GPU to GPU: no copy was timed")
+        if not slow:
+            yield Passed(spread_of([pair.rate for pair in direct]))
 
     yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
-
-
-def _nothing(seen: Seen) -> Unjudged:
-    first = died(seen) or next(iter(seen.run.trials), None)
-    return Unjudged("could-not-run", f"GPU to GPU: {failed(seen, first)}")
 
 
 def _first(texts: list[str]) -> str:
@@ -165,8 +162,8 @@ def _pcie(gpu: Gpu) -> float:
 DAMAGED = fail(
     "damaged-peer-copies",
     "hand each other damaged data: {first}",
-    "{ways} from GPU to GPU arrive damaged: {pairs}{where}. What several GPUs compute together is wrong,"
-    " without any error.",
+    "Direct copies from GPU to GPU arrive damaged: {pairs}{where}. What several GPUs compute together is"
+    " wrong, without any error.",
     "Check PCI-007: an IOMMU that translates addresses, or Access Control Services above the GPUs, break"
     " direct copies. Otherwise update the driver, or go back to NVIDIA's own if it was patched for direct"
     " access, and check the NVLinks and PCIe links of both. Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
@@ -186,7 +183,7 @@ HANGS = DAMAGED.variant(
     "MEM-006",
     title="Peer pattern",
     causes=(DAMAGED, HANGS),
-    about="A pattern is copied from each GPU to each other one and compared there; with direct access the"
+    about="With direct access a pattern is copied from each GPU to each other one and compared there, and the"
     " other GPU reads it in place, too.",
     sources=["NVIDIA CUDA programming guide, IOMMU on Linux; nccl#1637; NCCL user guide"],
     follows=(*NOTHING_RUNS, "MEM-001"),
@@ -194,10 +191,9 @@ HANGS = DAMAGED.variant(
 )
 def peer_pattern(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
-        direct = pairs_of(view, seen, DIRECTLY)
-        pairs = direct + pairs_of(view, seen, BY_HOST)
+        pairs = pairs_of(view, seen)
         wrong = [pair for pair in pairs if pair.wrong]
-        hung = [pair for pair in direct if pair.trial.outcome == "timeout"]
+        hung = [pair for pair in pairs if pair.trial.outcome == "timeout"]
         whole = [pair for pair in pairs if pair.trial.outcome == "ok" and not pair.wrong]
         if wrong:
             where = next(filter(None, (words_of(pair.trial, "where") for pair in wrong)), "")
@@ -205,7 +201,6 @@ def peer_pattern(view: SnapshotView) -> Verdicts:
                 _subjects(wrong),
                 seen.evidence(*[pair.trial for pair in wrong]),
                 first=wrong[0].called,
-                ways="Direct copies" if all(pair in direct for pair in wrong) else "Copies",
                 pairs=_first([f"{pair.called} ({words(pair.wrong)})" for pair in wrong]),
                 where=f"; first at {where}" if where else "",
             )
@@ -215,17 +210,9 @@ def peer_pattern(view: SnapshotView) -> Verdicts:
             if pair.trial.outcome not in ("ok", "not-supported") and pair not in hung:
                 why = f"{pair.trial.name}: {failed(seen, pair.trial)}"
                 yield Unjudged("could-not-run", why, _subjects([pair]))
-        if not pairs:
-            yield _nothing(seen)
-        elif whole and not wrong and not hung:
-            yield Passed(_whole(seen, len([pair for pair in whole if pair in direct]), len(whole)))
+        if whole and not wrong and not hung:
+            skipped = number(seen.trial("left out"), "pairs")
+            more = f"; {skipped:.0f} pairs left out" if skipped else ""
+            yield Passed(f"{len(whole)} direct copies arrived whole{more}")
 
     yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
-
-
-def _whole(seen: Seen, direct: int, count: int) -> str:
-    skipped = number(seen.trial("left out"), "pairs")
-    more = f"; {skipped:.0f} pairs left out" if skipped else ""
-    if direct:
-        return f"whole: {direct} direct copies, {count - direct} by way of the host{more}"
-    return f"whole: {count} copies by way of the host; no direct access{more}"

@@ -1,7 +1,6 @@
-"""Copies between host and GPU: pinned and pageable memory, each way and both."""
+"""Copies between pinned host memory and a GPU, each way."""
 
 import contextlib
-import ctypes
 
 from .running import records
 from .shared.transfers import speed
@@ -32,7 +31,6 @@ def run(_framework, params, tell):
     watch = speed.watch(params, device)
     with device.areas(size, size, RESULT.size) as (first, second, result):
         _pinned(device, size, (first, second, result), watch, tell)
-        _pageable(device, size, first, tell)
 
 
 def _pinned(device, size, areas, watch, tell):
@@ -40,43 +38,19 @@ def _pinned(device, size, areas, watch, tell):
     with contextlib.ExitStack() as stack:
         pinned = []
         with tell.trial("round trip") as trial:
-            pinned += [stack.enter_context(device.pinned(size)) for _ in range(2)]
-            there = pinned[0]
+            pinned.append(stack.enter_context(device.pinned(size)))
             device.write(first, size, _SEED, 0)
             device.fill(second, 0, size)
-            device.to_host(there, first, size)
-            device.to_device(second, there, size)
+            device.to_host(pinned[0], first, size)
+            device.to_device(second, pinned[0], size)
             trial["MiB"] = size >> 20
             trial.update(copied(device, second, size, _SEED, result))
-        if not pinned:
-            return  # and the round trip says why
-        there, back = pinned
         ways = (
-            ("pinned to the GPU", lambda: device.to_device(first, there, size)),
-            ("pinned from the GPU", lambda: device.to_host(there, first, size)),
+            ("pinned to the GPU", lambda: device.to_device(first, pinned[0], size)),
+            ("pinned from the GPU", lambda: device.to_host(pinned[0], first, size)),
         )
-        for name, copy in ways:
+        for name, copy in ways if pinned else ():  # else the round trip says why
             with tell.trial(name) as trial:
                 speed.warm_up(device, copy)
                 trial.update(speed.measured(device, copy, size, watch))
                 trial.update(watch.taken("pcie_gen", "pcie_width"))
-        with tell.trial("pinned both ways") as trial:
-            rates = speed.both_ways(
-                device,
-                lambda stream: device.to_device(first, there, size, stream),
-                lambda stream: device.to_host(back, second, size, stream),
-                size,
-            )
-            trial.update(rates)
-
-
-def _pageable(device, size, area, tell):
-    memory = ctypes.create_string_buffer(size)
-    ctypes.memset(memory, 1, size)  # so that it is there
-    there = ctypes.addressof(memory)
-    for name, copy in (
-        ("pageable to the GPU", lambda: device.to_device(area, there, size)),
-        ("pageable from the GPU", lambda: device.to_host(there, area, size)),
-    ):
-        with tell.trial(name) as trial:
-            trial.update(speed.measured(device, copy, size))

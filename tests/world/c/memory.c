@@ -1,7 +1,7 @@
 /* Of libcuda: contexts, memory that is the host's, copies that really copy, streams and events
    in made-up time.
 
-   A copy takes as long as its rate says, GB/s in SHIM_DTOD, H2D, D2H, PAGEABLE, PEER and STAGED.
+   A copy takes as long as its rate says, GB/s in SHIM_DTOD, H2D, D2H and PEER.
    Products that other libraries report also take time of the host: SHIM_SLOW percent of it.
    SHIM_WRONG=link or peer: what is copied so has a wrong bit. SHIM_HANG=link or peer: that never
    ends. SHIM_OOM_MIB: no more memory than that. SHIM_NO_PEER: no direct access. */
@@ -17,7 +17,7 @@ static struct context contexts[DEVICES];
 static double streams[64]; /* until when each is busy; the first is the default stream */
 static double host;        /* what the host waited for is in the past of all that it starts later */
 static double ready;       /* when, in the host's time, all that was begun is done */
-static int hanging, streams_made = 1, enabled[DEVICES][DEVICES];
+static int hanging, enabled[DEVICES][DEVICES];
 static size_t held;
 static struct { char *begin; size_t size; } pinned[64];
 
@@ -112,22 +112,22 @@ static int copy(uint64_t to, uint64_t from, size_t size)
     memcpy((void *)(size_t)to, (void *)(size_t)from, size);
     return dead;
 }
-static int linked(uint64_t to, uint64_t from, void *on_host, size_t size, const char *variable, void *stream)
+static int linked(uint64_t to, uint64_t from, size_t size, const char *variable, void *stream)
 {
     hangs("link");
-    takes(stream, size / rate(place_of(on_host) < 0 ? "SHIM_PAGEABLE" : variable));
+    takes(stream, size / rate(variable));
     return copy(to, from, size);
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, void *data, size_t size, void *stream)
 {
-    linked(to, (uint64_t)(size_t)data, data, size, "SHIM_H2D", stream);
+    linked(to, (uint64_t)(size_t)data, size, "SHIM_H2D", stream);
     if (listed("SHIM_WRONG", "link"))
         flip(to, size);
     return dead;
 }
 int cuMemcpyDtoHAsync_v2(void *data, uint64_t from, size_t size, void *stream)
 {
-    return linked((uint64_t)(size_t)data, from, data, size, "SHIM_D2H", stream);
+    return linked((uint64_t)(size_t)data, from, size, "SHIM_D2H", stream);
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream)
 {
@@ -166,17 +166,10 @@ int cuMemcpyPeerAsync(uint64_t to, struct context *there, uint64_t from, struct 
     copy(to, from, size);
     if (direct && listed("SHIM_WRONG", "peer"))
         flip(to, size);
-    takes(stream, size / rate(direct ? "SHIM_PEER" : "SHIM_STAGED"));
+    takes(stream, size / rate("SHIM_PEER"));
     return dead;
 }
 
-int cuStreamCreate(size_t *stream, unsigned flags) { *stream = streams_made++; return dead; }
-int cuStreamDestroy_v2(void *stream) { streams_made--; return dead; }
-int cuStreamWaitEvent(void *stream, struct event *event, unsigned flags)
-{
-    streams[(size_t)stream] = later(streams[(size_t)stream], event->at);
-    return dead;
-}
 int cuEventCreate(struct event **event, unsigned flags) { *event = calloc(1, sizeof **event); return dead; }
 int cuEventRecord(struct event *event, void *stream)
 {

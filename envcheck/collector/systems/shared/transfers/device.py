@@ -1,4 +1,4 @@
-"""A GPU as memory tests use it: the driver API's Driver, with copies, streams, pinned memory and peers."""
+"""A GPU as memory tests use it: the driver API's Driver, with copies, pinned memory and peers."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,6 @@ _u32, _u64 = ctypes.c_uint32, ctypes.c_uint64
 _INTEGRATED = 18
 _L2_BYTES = 38
 
-_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE
 
 
@@ -87,17 +86,17 @@ class TransferDevice(Driver):
 
     # -- copies, which are queued
 
-    def to_device(self, pointer, address, size, stream=None):
-        self._call("cuMemcpyHtoDAsync_v2", pointer, address, size, stream)
+    def to_device(self, pointer, address, size):
+        self._call("cuMemcpyHtoDAsync_v2", pointer, address, size, None)
 
-    def to_host(self, address, pointer, size, stream=None):
-        self._call("cuMemcpyDtoHAsync_v2", address, pointer, size, stream)
+    def to_host(self, address, pointer, size):
+        self._call("cuMemcpyDtoHAsync_v2", address, pointer, size, None)
 
     def within(self, to, pointer, size):
         self._call("cuMemcpyDtoDAsync_v2", to, pointer, size, None)
 
     def to_peer(self, peer, to, pointer, size):
-        """From this GPU to another: by way of the host, unless access was enabled."""
+        """From this GPU to another."""
         self._call("cuMemcpyPeerAsync", to, peer._context, pointer, self._context, size, None)
 
     def reaches(self, peer):
@@ -121,26 +120,6 @@ class TransferDevice(Driver):
                     one.use()
                     one._call("cuCtxDisablePeerAccess", other._context)
                 self.use()
-
-    # -- streams
-
-    @contextlib.contextmanager
-    def streams(self, number):
-        made = []
-        try:
-            for _ in range(number):
-                stream = _pointer()
-                self._call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
-                made.append(stream)
-            yield made
-        finally:
-            with contextlib.suppress(CudaError):
-                for stream in made:
-                    self._call("cuStreamDestroy_v2", stream)
-
-    def hold(self, stream, event):
-        """What is queued in the stream from here on waits for the event."""
-        self._call("cuStreamWaitEvent", stream, event, 0)
 
     # -- kernels
 

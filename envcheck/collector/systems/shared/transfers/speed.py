@@ -4,29 +4,24 @@ import time
 
 from ....kernels import timing
 from ....kernels.sampler import Sampler
-from ....kernels.summaries import median, spread
 
 GIGA = 1e9
 SECONDS = 0.08  # of one measurement
 _LIMIT = 1.5  # seconds, however slow it is
 _WARM_UP = (0.05, 0.25)  # seconds at least and at most
 _RISING = 1.03  # times the speed before
-_BOTH_RUNS = 5
 _SAMPLES = 3
 
 
 def measured(device, work, size, watch=None, seconds=SECONDS):
     """Evidence of what ``work``, a function that queues it, moves: ``size`` bytes, read and written."""
     figures = timing.measure(device, work, sampler=watch, seconds=seconds, limit=_LIMIT)
-    return _rates(figures["seconds"], figures["spread"], figures["runs"], size)
-
-
-def _rates(seconds, spread_, runs, size):
-    if not seconds > 0:
+    if not figures["seconds"] > 0:
         raise ValueError("no time passed between two events")
-    rates = {"GB/s": round(size / seconds / GIGA, 3), "runs": runs, "MiB": size >> 20}
-    if spread_ is not None:
-        rates["spread"] = round(spread_, 3)
+    rate = round(size / figures["seconds"] / GIGA, 3)
+    rates = {"GB/s": rate, "runs": figures["runs"], "MiB": size >> 20}
+    if figures["spread"] is not None:
+        rates["spread"] = round(figures["spread"], 3)
     return rates
 
 
@@ -44,24 +39,6 @@ def warm_up(device, work):
         if steady and time.monotonic() - began > _WARM_UP[0]:
             return
         before = seconds
-
-
-def both_ways(device, there, back, size):
-    """Evidence of two copies of ``size`` bytes at once; there(stream) and back(stream) queue them."""
-    times = []
-    with device.streams(2) as (one, other):
-        for _ in range(_BOTH_RUNS + 1):
-            with timing.marks(device) as mark:
-                first = mark(one)
-                device.hold(other, first)
-                there(one)
-                back(other)
-                ends = [mark(one), mark(other)]
-                for end in ends:
-                    device.wait(end)
-                times.append(max(device.elapsed(first, end) for end in ends))
-    times = times[1:]
-    return _rates(median(times), spread(times), len(times), 2 * size)
 
 
 def watch(params, device):
