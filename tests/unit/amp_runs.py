@@ -67,19 +67,8 @@ def rewritten(name: str, half: int = 0, control: bool = False, **more: Any) -> S
     return trial(name, control, **{**evidence, **types, **more})
 
 
-def variables(*are_set: str, **more: Any) -> SystemTrial:
-    evidence = {"set": list(are_set), "cuda_build": True, "compute_capability": "9.0"}
-    return trial("variables", **{**evidence, **more})
-
-
-def falls(**more: Any) -> tuple[SystemTrial, SystemTrial]:
-    """A loss scale that does what it should, and the step without it."""
-    evidence = {"scale_before": 32768.0, "scale_after": 16384.0}
-    changes = {"weights_changed": False, "next_step_changed": True}
-    return (
-        trial("loss scale", **{**evidence, **changes, **more}),
-        trial("loss scale off", True, weights_changed=True, next_step_changed=False),
-    )
+def variables(*are_set: str) -> SystemTrial:
+    return trial("variables", set=list(are_set))
 
 
 def ways(name: str, half: int = 5, **more: Any) -> tuple[SystemTrial, SystemTrial]:

@@ -55,7 +55,6 @@ def runs() -> list[SystemRun]:
             amp_runs.GRAPH,
             amp_runs.variables(),
             *amp_runs.ways("session"),
-            *amp_runs.falls(),
             *amp_runs.ways("function"),
         ),
         amp_runs.run(amp_runs.KERAS, *amp_runs.keras()),

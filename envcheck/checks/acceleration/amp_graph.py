@@ -8,13 +8,14 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ..environment.mixed_precision import KERAS_HAS_IT
 from ..environment.speed import is_true
-from ..reading import SnapshotView
+from ..kernel.events import gpu_at
+from ..reading import SnapshotView, known
 from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, fill_in
-from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
+from .common import NO_IMPORT, Seen, each_run, failed, number, ok, words
 
 _SUITABLE = Version("7.0")  # the first compute capability that the rewrite takes
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
-_WAYS = {"session": "a wrapped optimizer", "function": "tf.function", "bfloat16": "bfloat16"}
+_WAYS = {"session": "a wrapped optimizer", "function": "tf.function"}
 
 NOTHING = fail(
     "rewrite-changes-nothing",
@@ -27,22 +28,14 @@ STEP_FAILS = fail(
     "a step that runs fails with AMP in {title}",
     "In {title} a step that runs fails with AMP by graph rewrite ({way}): {why}.",
 )
-BROKEN_SCALE = fail(
-    "loss-scale-broken",
-    "AMP's loss scale in {title} {what}",
-    "AMP's loss scale in {title} {what}: nothing is learnt from then on.",
-    "Take a fixed loss scale, enable_mixed_precision_graph_rewrite(optimizer, loss_scale=128.0), until this"
-    " TensorFlow is replaced.",
-)
 
 
 @check(
     "ACC-001",
     title="AMP, graph rewrite",
-    causes=[NOTHING, STEP_FAILS, BROKEN_SCALE],
+    causes=[NOTHING, STEP_FAILS],
     about="A tiny step is run with automatic mixed precision asked for as a program does, and with it off:"
-    " engaged where the graph that ran has half types and the other has none. A forced overflow must lower"
-    " the loss scale and leave the weights alone.",
+    " engaged where the graph that ran has half types and the other has none.",
     sources=(
         "TensorFlow's documentation of enable_mixed_precision_graph_rewrite and tf.config.optimizer",
         "tensorflow/tensorflow#33435",
@@ -51,53 +44,37 @@ BROKEN_SCALE = fail(
     systems=("amp-graph",),
 )
 def graph_is_rewritten(view: SnapshotView) -> Verdicts:
-    yield from each_run(view, "amp-graph", _rewrite, absent="the target has no TensorFlow")
+    def judge(seen: Seen) -> Verdicts:
+        states = {
+            name: _state(seen, trial, f"{name} off")
+            for name in _WAYS
+            if (trial := seen.trial(name)) is not None
+        }
+        engaged, nothing, broken = (
+            [name for name, state in states.items() if state == wanted]
+            for wanted in ("engaged", "nothing", "failed")
+        )
+        if seen.run.device == "cpu":
+            yield seen.not_applicable("no GPU, and the rewrite is for GPUs")
+        elif not states:
+            yield seen.unjudged(failed(seen, None))
+        elif set(states.values()) == {"absent"}:
+            reasons = dict.fromkeys(failed(seen, seen.trial(name)) for name in states)
+            yield seen.not_applicable("; ".join(reasons))
+        elif nothing and not engaged and _too_old(view, seen):
+            yield seen.not_applicable(_too_old(view, seen))
+        else:
+            if engaged:
+                amounts = [f"{_amount(seen.trial(name))} ({_WAYS[name]})" for name in engaged]
+                yield Passed(f"{seen.title}: {'; '.join(amounts)}")
+            if nothing:
+                yield _nothing(seen, nothing)
+            yield from (_failed(seen, name) for name in broken)
+            for name, state in states.items():
+                if state not in ("engaged", "nothing", "failed", "absent"):
+                    yield seen.unjudged(f"{_WAYS[name]}: {state}")
 
-
-def _rewrite(seen: Seen) -> Verdicts:
-    what, falls = _loss_scaling(seen)
-    if what:
-        trials = seen.trial("loss scale"), seen.trial("loss scale off")
-        yield seen.found(BROKEN_SCALE, *trials, what=what)
-    on_cpu = seen.run.device == "cpu"
-    offs = {"bfloat16": "function off"} if on_cpu else {}
-    offs |= {name: f"{name} off" for name in ("session", "function")}
-    states = {
-        name: _state(seen, trial, off)
-        for name, off in offs.items()
-        if (trial := seen.trial(name)) is not None
-    }
-    engaged, nothing = (
-        [name for name, state in states.items() if state == wanted]
-        for wanted in ("engaged", "nothing")
-    )
-    if engaged:
-        amounts = [f"{_amount(seen.trial(name))} ({_WAYS[name]})" for name in engaged]
-        yield Passed(f"{seen.title}: {'; '.join(amounts)}{seen.where}{falls}")
-    if not states:
-        yield seen.unjudged(failed(seen, None))
-    elif set(states.values()) == {"absent"}:
-        reasons = dict.fromkeys(failed(seen, seen.trial(name)) for name in states)
-        yield seen.not_applicable("; ".join(reasons))
-    elif on_cpu:
-        unknown = [f"{_WAYS[name]}: {state}" for name, state in states.items() if " " in state]
-        variables = seen.trial("variables")
-        if not engaged and unknown:
-            yield seen.unjudged("; ".join(unknown))
-        elif not engaged and variables and variables.evidence.get("cuda_build") is False:
-            yield seen.not_applicable("built without CUDA, and the rewrite is for GPUs")
-        elif not engaged:
-            yield seen.unjudged("no GPU, and the rewrite wants one")
-    elif nothing and not engaged and _too_old(seen):
-        yield seen.not_applicable(_too_old(seen))
-    else:
-        if nothing:
-            yield _nothing(seen, nothing)
-        for name, state in states.items():
-            if state == "failed":
-                yield _failed(seen, name)
-            elif state not in ("engaged", "nothing", "absent"):
-                yield seen.unjudged(f"{_WAYS[name]}: {state}")
+    yield from each_run(view, "amp-graph", judge, absent="the target has no TensorFlow")
 
 
 def _state(seen: Seen, trial: SystemTrial, off: str) -> str:
@@ -118,7 +95,7 @@ def _state(seen: Seen, trial: SystemTrial, off: str) -> str:
         by_xla = "XLA compiled the step, and what it compiled shows no types"
         none = "the graph that ran has no convolution in it"
         return f"cannot tell: {by_xla if number(trial, 'xla_nodes') else none}"
-    if seen.run.device == "gpu" and trial.evidence.get("places") == ["CPU"]:
+    if trial.evidence.get("places") == ["CPU"]:
         return "its step ran on the CPU"
     return "nothing"
 
@@ -137,9 +114,10 @@ def _amount(trial: SystemTrial | None) -> str:
     return f"{' and '.join(parts)} in {half}"
 
 
-def _too_old(seen: Seen) -> str:
+def _too_old(view: SnapshotView, seen: Seen) -> str:
     """Why no rewrite is to be expected on this GPU; "" where one is."""
-    own = text(seen.trial("variables"), "compute_capability")
+    gpu = gpu_at(view, next(iter(seen.run.gpus), ""))
+    own = (known(gpu.compute_capability) or "") if gpu is not None else ""
     capability = parse_version(own)
     if capability is None or capability >= _SUITABLE:
         return ""
@@ -190,20 +168,3 @@ def _failed(seen: Seen, name: str) -> Verdict:
     if trial is None or trial.outcome != "error":
         return seen.unjudged(f"{_WAYS[name]}: {why}")
     return seen.found(STEP_FAILS, trial, advice=_remedy(seen, []), way=_WAYS[name], why=why)
-
-
-def _loss_scaling(seen: Seen) -> tuple[str, str]:
-    """(what is wrong with it, what a right one did); ("", "") where no overflow was seen."""
-    trial, control = seen.trial("loss scale"), seen.trial("loss scale off")
-    overflowed = control is not None and control.evidence.get("weights_changed") is True
-    if trial is None or not ok(trial) or not ok(control) or not overflowed:
-        return "", ""
-    before, after = number(trial, "scale_before"), number(trial, "scale_after")
-    if trial.evidence.get("weights_changed") is True:
-        return "lets an overflow into the weights", ""
-    if trial.evidence.get("next_step_changed") is False:
-        return "takes no more steps after an overflow", ""
-    if before and not 0 < after < before:
-        return f"stays at {before:.9g} at an overflow", ""
-    falls = f"; at an overflow the loss scale falls from {before:.9g} to {after:.10g} and the weights stay"
-    return "", falls if before else ""

@@ -65,65 +65,32 @@ def _kind(op):
     return "products" if "MatMul" in op else ""
 
 
-class SessionStep(object):
-    """The step in a graph and Session of its own, as TensorFlow 1 and compat.v1 have them.
+def session_graphs(tf, wrap=None, rewrite=None):
+    """The GraphDefs of the step that ran in a Session, as TensorFlow 1 and compat.v1 have them.
 
     wrap(optimizer): the one to use in its place. rewrite(options): changes the RewriterConfig.
     """
-
-    def __init__(self, tf, wrap=None, rewrite=None):
-        self._v1 = tf.compat.v1
-        self.graph = tf.Graph()
-        with self.graph.as_default():
-            x, values = arrays()
-            self.weights = [
-                self._v1.get_variable("w%d" % place, initializer=value, use_resource=True)
-                for place, value in enumerate(values)
-            ]
-            # Fed, not a constant: Grappler would compute a tiny graph's beginning by itself.
-            fed = self._v1.placeholder(tf.float32, x.shape)
-            self._factor = self._v1.placeholder_with_default(tf.constant(1.0), [])
-            self._feed = {fed: x}
-            plain = self._v1.train.GradientDescentOptimizer(0.01)
-            self.optimizer = wrap(plain) if wrap else plain
-            total = loss(tf, fed, self.weights) * self._factor
-            self.operation = self.optimizer.minimize(total, var_list=self.weights)
-            initialize = self._v1.global_variables_initializer()
-        config = self._v1.ConfigProto(allow_soft_placement=True)
-        config.gpu_options.allow_growth = True
-        if rewrite is not None:
-            rewrite(config.graph_options.rewrite_options)
-        self.session = self._v1.Session(graph=self.graph, config=config)
-        self.session.run(initialize)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_error):
-        self.session.close()
-
-    def step(self, factor=1.0):
-        fed = dict(self._feed)
-        fed[self._factor] = factor
-        self.session.run(self.operation, fed)
-
-    def graphs(self):
-        """The GraphDefs that ran, of one step."""
-        metadata = self._v1.RunMetadata()
-        options = self._v1.RunOptions(output_partition_graphs=True)
-        self.session.run(self.operation, self._feed, options=options, run_metadata=metadata)
-        return metadata.partition_graphs
-
-    def values(self):
-        return self.session.run(self.weights)
-
-    def scale(self):
-        """The loss scale now; None where the optimizer has none."""
-        found = getattr(self.optimizer, "_loss_scale", None)
-        if found is None:
-            return None
-        with self.graph.as_default():
-            return float(self.session.run(found() if callable(found) else found))
+    v1 = tf.compat.v1
+    config = v1.ConfigProto(allow_soft_placement=True)
+    config.gpu_options.allow_growth = True
+    if rewrite is not None:
+        rewrite(config.graph_options.rewrite_options)
+    metadata, options = v1.RunMetadata(), v1.RunOptions(output_partition_graphs=True)
+    with tf.Graph().as_default():
+        x, values = arrays()
+        weights = [
+            v1.get_variable("w%d" % place, initializer=value, use_resource=True)
+            for place, value in enumerate(values)
+        ]
+        # Fed, not a constant: Grappler would compute a tiny graph's beginning by itself.
+        fed = v1.placeholder(tf.float32, x.shape)
+        optimizer = v1.train.GradientDescentOptimizer(0.01)
+        optimizer = wrap(optimizer) if wrap else optimizer
+        operation = optimizer.minimize(loss(tf, fed, weights), var_list=weights)
+        with v1.Session(config=config) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(operation, {fed: x}, options=options, run_metadata=metadata)
+    return metadata.partition_graphs
 
 
 def function_graphs(tf):
