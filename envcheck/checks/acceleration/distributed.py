@@ -55,6 +55,8 @@ NCCL_UNUSED = fail(
     "env | grep ^HOROVOD_",
     "horovodrun --check-build",
 )
+
+
 BUILT_WITHOUT = fail(
     "built-without-nccl",
     "Horovod sums over {over}: it is built without NCCL",
@@ -62,8 +64,6 @@ BUILT_WITHOUT = fail(
     " the host, and several GPUs are hardly faster than one.",
     "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
 )
-# An MPI may know its way between GPUs.
-OVER_MPI = BUILT_WITHOUT.variant("mpi-without-nccl", severity="warn")
 
 
 class _Job(NamedTuple):
@@ -183,32 +183,30 @@ def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
 
 
 def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
-    """Horovod's, by what the sums went over."""
+    """Horovod's, by what the sums went over. An MPI may know its way between GPUs."""
     found = [one.partition("_")[0] for one in words(trial, "operations")]
     over = " and ".join(_BACKENDS.get(one, one) for one in dict.fromkeys(found))
     with_nccl = trial.evidence.get("nccl") is True
     on_cpu = seen.run.device != "gpu"
-    if on_cpu or "NCCL" in found:
+    version = text(trial, "version")
+    if on_cpu or "NCCL" in found or ("MPI" in found and not with_nccl):
         each = "" if on_cpu else ", a GPU each"
-        lacks = ", without NCCL in it" if on_cpu and not with_nccl else ""
+        lacks = "" if with_nccl or "NCCL" in found else ", without NCCL in it"
         return Passed(
-            f"Horovod {text(trial, 'version')} in {seen.title}: {number(trial, 'size'):g} ranks{each},"
-            f" {_summed(trial)}, equal weights, over {over or 'what its timeline does not name'}"
-            f"{seen.where}{lacks}"
+            f"Horovod {version} in {seen.title}: {number(trial, 'size'):g} ranks{each}, {_summed(trial)},"
+            f" equal weights, over {over or 'what its timeline does not name'}{seen.where}{lacks}"
         )
     if with_nccl and not found:
         return seen.unjudged("its timeline does not name what summed")
     if with_nccl:
         return seen.found(NCCL_UNUSED, trial, over=over)
-    framework = {"torch": "PYTORCH"}.get(seen.run.framework, "TENSORFLOW")
     build = (
-        f"HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_{framework}=1 "
-        + pip_install(view, f"horovod=={text(trial, 'version') or '0.28.1'}")
+        "HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_TENSORFLOW=1 "
+        + pip_install(view, f"horovod=={version or '0.28.1'}")
         + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps"
     )
-    cause = OVER_MPI if "MPI" in found else BUILT_WITHOUT
     commands = [build, "horovodrun --check-build"]
-    return seen.found(cause, trial, commands=commands, over=over or "the host")
+    return seen.found(BUILT_WITHOUT, trial, commands=commands, over=over or "the host")
 
 
 _JOBS = {
@@ -320,6 +318,6 @@ _register(
     " that summed; between GPUs it must be NCCL.",
     "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
     "Horovod, docs/timeline.rst and docs/gpus.rst; horovod#3103, horovod#4290",
-    causes=(NCCL_UNUSED, BUILT_WITHOUT, OVER_MPI),
+    causes=(NCCL_UNUSED, BUILT_WITHOUT),
     follows=("PKG-011",),
 )

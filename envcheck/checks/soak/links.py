@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ...data import numbers
-from ...data.products import product
-from ..gpu.link import fastest_of, in_virtual_machine, lanes_of, pci_device, widest_of
-from ..reading import NotKnown, Skip, SnapshotView
+from ..reading import Skip, SnapshotView
 from ..verdicts import Finding, fail
 from .common import Soaked, soak_check, whole_minutes
 
@@ -18,16 +16,14 @@ FELL = fail(
     "nvidia-smi --query-gpu=pcie.link.width.current,pcie.link.gen.current --format=csv -i {gpu}",
 )
 RETRIES = FELL.variant("link-errors-under-load", severity="warn")
-LOW = FELL.variant("link-low-under-load", severity="warn")
 
 
 @soak_check(
     "SOAK-005",
     title="The PCIe links kept lanes and generation",
-    causes=(FELL, RETRIES, LOW),
+    causes=(FELL, RETRIES),
     about="A link that lost lanes or fell to a lower generation during the soak is a failure: a contact may"
-    " move as a board warms up. A link below what card and slot support is a warning, and so are more than"
-    " one PCIe replay a minute and any NVLink error.",
+    " move as a board warms up. More than one PCIe replay a minute and any NVLink error are warnings.",
     sources=("nvml.h, nvmlDeviceGetPcieReplayCounter", "envcheck/data/soak_limits.csv"),
     follows=("GPU-010", "GPU-018"),
 )
@@ -56,23 +52,5 @@ def links_held(view: SnapshotView, one: Soaked) -> Finding | str:
         cause, what = RETRIES, f"{errors:,.0f} NVLink errors came"
         field, shown = "errors_after.nvlink_errors", f"{errors:g} more"
     else:
-        cause, what = LOW, _short(view, one, lanes, generation)
-    return one.found(cause, one.evidence(view, field, shown), what=what) if what else speed
-
-
-def _short(view: SnapshotView, one: Soaked, lanes: int, generation: int) -> str:
-    """What the link lacks of what card and slot have; raises CannotJudge if that is not known."""
-    sold, gpu = product(one.subject.name), one.listed(view)
-    if gpu is not None and in_virtual_machine(view, gpu):
-        raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")
-    slot = None if gpu is None else pci_device(view, gpu)
-    most_lanes = None if gpu is None else widest_of(lanes_of(gpu, slot), slot)
-    fastest = None if gpu is None else fastest_of(gpu, slot)
-    if sold is not None:  # of the product where the machine does not say it
-        most_lanes, fastest = most_lanes or sold.pcie_lanes, fastest or sold.pcie_generation
-    short = [f"x{lanes} of x{most_lanes}"] if most_lanes and lanes < most_lanes else []
-    if fastest and generation < fastest:
-        short.append(f"generation {generation} of {fastest}")
-    if not short and not (most_lanes and fastest):
-        raise NotKnown("what the PCIe link of this GPU and its slot can do")
-    return f"the PCIe link ran at {' and '.join(short)}" if short else ""
+        return speed
+    return one.found(cause, one.evidence(view, field, shown), what=what)
