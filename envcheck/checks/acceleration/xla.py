@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...facts.acceleration import SystemTrial
-from ..reading import SnapshotView, known
+from ..reading import SnapshotView
 from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check
 from . import xla_causes as causes
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok
@@ -110,7 +110,7 @@ def _judged(view: SnapshotView, seen: Seen, trial: SystemTrial | None, clusters:
     if not off_by <= _BOUND:
         differs = causes.NotCompiled(causes.DIFFERS, {"off": off_by, "allowed": _BOUND})
         return _finding(seen, trial, what, "computes something else", differs)
-    return Passed(_detail(view, seen, trial))
+    return Passed(_detail(seen, trial))
 
 
 def _finding(
@@ -123,16 +123,11 @@ def _finding(
     )
 
 
-def _detail(view: SnapshotView, seen: Seen, trial: SystemTrial) -> str:
-    """ "TensorFlow 2.15.1: 1 cluster, 1 module, 1 fusion; ptxas 12.2.140 (/usr/local/cuda/bin/ptxas)"."""
+def _detail(seen: Seen, trial: SystemTrial) -> str:
+    """ "TensorFlow 2.15.1: 1 cluster, 1 module, 1 fusion" """
     counts = [
         f"{number(trial, f'{name}s'):.0f} {name}{'' if number(trial, f'{name}s') == 1 else 's'}"
         for name in ("cluster", "module", "fusion")
         if f"{name}s" in trial.evidence and (name != "cluster" or number(trial, "clusters"))
     ]
-    shown = f"{seen.title}: {', '.join(counts or ['traced once'])}{seen.where}"
-    tools = None if seen.run.device == "cpu" else causes.compilers(view, seen)[1]
-    for one in (*tools.ptxas[:1], *tools.libdevice[:1]) if tools is not None else ():
-        version = known(one.version)
-        shown += f"; {one.kind} {version + ' ' if version else ''}({one.path})"
-    return shown
+    return f"{seen.title}: {', '.join(counts or ['traced once'])}{seen.where}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from packaging.version import Version
-
 from ...data.capabilities import capability
 from ...data.versions import parse_version
 from ..driver_state import driver_version
@@ -49,7 +47,7 @@ UNKNOWN_CHIP = _cause("ptxas-too-old-for-gpu", "{ptxas} does not know {chip}")
 OLD_PTXAS = _cause(
     "ptxas-too-old-for-xla", "{ptxas} knows PTX up to {newest}, and XLA writes {written}"
 )
-NO_FILES = _cause("no-compiler-files", "{files} not found")
+NO_FILES = _cause("no-compiler-files", "{files} is not found")
 OLD_DRIVER = _cause(
     "driver-too-old",
     "the driver{driver} is too old for the PTX{built}",
@@ -112,79 +110,65 @@ class NotCompiled(NamedTuple):
     line: str = ""
 
 
-class _Target(NamedTuple):
-    """The framework, and the compilers that XLA finds in it."""
-
-    view: SnapshotView
-    facts: Framework
-    tools: XlaTools | None
-
-    def params(self, cause: Cause, match: re.Match[str]) -> Params:
-        """What a line of the log, and the machine, say of a cause."""
-        words = match.groupdict()
-        built = known(self.facts.built_cuda) or ""
-        if cause is UNKNOWN_CHIP:
-            return self.chip(re.sub(r"\D", "", words["chip"]))
-        if cause is OLD_PTXAS:
-            return {"ptxas": self._ptxas, "advice": self._newer(parse_version(built)), **words}
-        if cause is NO_FILES:
-            return self.files(["ptxas"] if "ptxas" in words else ["libdevice.10.bc"])
-        if cause is OLD_DRIVER:
-            version = known(driver_version(self.view)[0])
-            return {
-                "driver": f" {version}" if version else "",
-                "built": f" of CUDA {built}" if built else "",
-                "commands": on_system(self.view, "update-driver"),
-            }
-        if cause is NO_CODE:
-            return {"framework": FRAMEWORKS[self.facts.name]}
-        again = _ask_again(self.view, self.facts.name)
-        return {"why": f"CUDA answers {words['error']}", "advice": again}
-
-    def chip(self, digits: str) -> Params:
-        row = capability(f"{digits[:-1]}.{digits[-1]}")
-        first = parse_version(row.first_cuda) if row is not None else None
-        return {"ptxas": self._ptxas, "chip": f"sm_{digits}", "advice": self._newer(first)}
-
-    def files(self, missing: list[str]) -> Params:
-        files = f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'}"
-        command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
-        advice = Remedy("Name a toolkit that has both to XLA.", [command])
-        if self.tools is not None:
-            advice = bring_tools(self.view, self.facts, self.tools)
-        return {"files": files, "advice": advice}
-
-    @property
-    def _ptxas(self) -> str:
-        version = version_of_tool(self.tools.ptxas[0]) if self.tools and self.tools.ptxas else None
-        return f"ptxas {version.major}.{version.minor}" if version else "ptxas"
-
-    def _newer(self, first: Version | None) -> Remedy:
-        """A ptxas of that CUDA."""
-        if self.tools is not None and self.tools.ptxas and first is not None:
-            return newer_ptxas(self.view, self.facts, self.tools, self.tools.ptxas[0], first)
-        least = f" of CUDA {first} or later" if first else ""
-        return Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
-
-
 def cause_of(view: SnapshotView, seen: Seen, lines: list[str]) -> NotCompiled | None:
-    """The first cause that these lines show, those that name their remedy best first; else of the files."""
+    """The first cause that these lines show, those that name their remedy best first."""
     found = unknown_flag(view, lines)
-    facts, tools = compilers(view, seen)
+    facts = framework(view, seen.run.framework)
     if found is not None or facts is None:
         return found
-    target = _Target(view, facts, tools)
     for pattern, cause in _EXPLAINED:
         for line in lines:
             match = pattern.search(line)
             if match is not None:
-                return NotCompiled(cause, target.params(cause, match), line)
-    return _by_files(target) if seen.run.device == "gpu" else None
+                return NotCompiled(cause, _params(view, facts, cause, match.groupdict()), line)
+    return None
 
 
-def compilers(view: SnapshotView, seen: Seen) -> tuple[Framework | None, XlaTools | None]:
-    facts = framework(view, seen.run.framework)
-    return facts, or_else(lambda: xla_tools(facts), None) if facts else None
+def _params(view: SnapshotView, facts: Framework, cause: Cause, words: dict[str, str]) -> Params:
+    """What a line of the log, and the machine, say of a cause."""
+    built = known(facts.built_cuda) or ""
+    if cause is OLD_DRIVER:
+        version = known(driver_version(view)[0])
+        return {
+            "driver": f" {version}" if version else "",
+            "built": f" of CUDA {built}" if built else "",
+            "commands": on_system(view, "update-driver"),
+        }
+    if cause is NO_CODE:
+        return {"framework": FRAMEWORKS[facts.name]}
+    if cause is FAILS:
+        again = _ask_again(view, facts.name)
+        return {"why": f"CUDA answers {words['error']}", "advice": again}
+    tools = or_else(lambda: xla_tools(facts), None)
+    if cause is NO_FILES:
+        command = "export XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda"
+        advice = Remedy("Name a toolkit that has both to XLA.", [command])
+        return {
+            "files": "ptxas" if "ptxas" in words else "libdevice.10.bc",
+            "advice": advice if tools is None else bring_tools(view, facts, tools),
+        }
+    return _of_ptxas(view, facts, tools, words)
+
+
+def _of_ptxas(
+    view: SnapshotView, facts: Framework, tools: XlaTools | None, words: dict[str, str]
+) -> Params:
+    """Of one that is too old: for the GPU where the words name that, else for XLA."""
+    first = parse_version(known(facts.built_cuda) or "")
+    if "chip" in words:
+        digits = re.sub(r"\D", "", words["chip"])
+        row = capability(f"{digits[:-1]}.{digits[-1]}")
+        first = parse_version(row.first_cuda) if row is not None else None
+        words = {"chip": f"sm_{digits}"}
+    least = f" of CUDA {first} or later" if first else ""
+    advice = Remedy(f"Put a ptxas{least} first on PATH.", ["which -a ptxas", "ptxas --version"])
+    version = None
+    if tools is not None and tools.ptxas:
+        version = version_of_tool(tools.ptxas[0])
+        if first is not None:
+            advice = newer_ptxas(view, facts, tools, tools.ptxas[0], first)
+    ptxas = f"ptxas {version.major}.{version.minor}" if version else "ptxas"
+    return {"ptxas": ptxas, "advice": advice, **words}
 
 
 def unknown_flag(view: SnapshotView, lines: list[str]) -> NotCompiled | None:
@@ -203,23 +187,6 @@ def _without_flag(view: SnapshotView, name: str, flag: str) -> str:
     if not rest or len(rest) == len(given):
         return f"unset {name}"
     return "export " + word(f"{name}={' '.join(rest)}")
-
-
-def _by_files(target: _Target) -> NotCompiled | None:
-    """Where no line shows why: a ptxas that is older than the GPU, or a missing file."""
-    tools = target.tools
-    if tools is None:
-        return None
-    if tools.missing:
-        return NotCompiled(NO_FILES, target.files(tools.missing))
-    gpus = known(target.facts.gpus) or []
-    own = known(gpus[0].compute_capability) if gpus else None
-    row = capability(own) if own else None
-    first = parse_version(row.first_cuda) if row is not None else None
-    version = version_of_tool(tools.ptxas[0]) if tools.ptxas else None
-    if own is None or first is None or version is None or version >= first:
-        return None
-    return NotCompiled(UNKNOWN_CHIP, target.chip(own.replace(".", "")))
 
 
 def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled | None:
