@@ -48,15 +48,6 @@ def test_engaged() -> None:
     assert answer.detail.endswith("TensorRT 8.6.1")
 
 
-@pytest.mark.parametrize("version", ["7.2.3", "8.5.3", "10.0.1"])
-def test_engines_of_another_tensorrt_are_a_warning(version: str) -> None:
-    other = trial("TensorRT loaded", version=version)
-    finding = only(result(CODE, trt(LINKED, other, GRAPH, *ALL)))
-    assert finding.level == "warn"
-    assert f"TensorRT {version} is loaded, and TensorFlow is linked with 8.6.1" in finding.headline
-    assert "tensorrt==8.6.1" in full_text(finding)
-
-
 def test_the_wrong_tensorrt_refuses_to_convert() -> None:
     older = trial("TensorRT loaded", version="8.5.3")
     refused = [

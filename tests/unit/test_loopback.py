@@ -36,29 +36,6 @@ def test_the_proxy_that_grpc_would_take(environ: dict[str, str], variable: str) 
         assert loopback.proxy({**environ, **more}) == ""
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        (None, ""),
-        ("", ""),
-        ("no JSON", "unreadable"),
-        ("[]", "unreadable"),
-        ('{"cluster": {}}', "None None of 0"),
-        (
-            json.dumps(
-                {
-                    "cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]},
-                    "task": {"type": "worker", "index": 1},
-                }
-            ),
-            "worker 1 of 3",
-        ),
-    ],
-)
-def test_a_tf_config_is_told_without_its_addresses(result: str | None, words: str) -> None:
-    assert loopback.config({} if result is None else {"TF_CONFIG": result}) == words
-
-
 def test_a_loopback_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     loopback.need()
 

@@ -16,14 +16,6 @@ from ..target import pip_install
 from ..verdicts import Cause, Params, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
-# What is often behind an error, by words in it.
-_HINTS = (
-    (("/dev/shm", "shared memory", "bus error", "no space left"), "is /dev/shm too small?"),
-    (
-        ("refused", "unreachable", "timed out", "no tcp connection"),
-        "does a firewall stand between 127.0.0.1 and itself?",
-    ),
-)
 _OVER_NCCL = ("NcclAllReduce", "CollectiveAllReduce")  # not through one of the GPUs
 _BACKENDS = {"NCCL": "NCCL", "GLOO": "Gloo", "MPI": "MPI"}
 _LAST_TENSORFLOW = (2, 16)  # from here on Horovod's last release does not work
@@ -97,16 +89,16 @@ def _wrong(headline: str, sentence: str) -> Cause:
 
 def _could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
     """A trial that came to nothing: why, and what is often behind it."""
-    why = failed(seen, trial)
-    hint = next((hint for signs, hint in _HINTS if any(one in why.lower() for one in signs)), "")
-    through = text(trial, "proxy")
-    if through and not hint:
-        hint = f"{through} is set, and gRPC takes that proxy for this machine's own addresses, too"
+    why, hint = failed(seen, trial), ""
+    if through := text(trial, "proxy"):
+        hint = (
+            f" ({through} is set, and gRPC takes that proxy for this machine's own addresses, too)"
+        )
     version = parse_version(seen.version)
     newer = version is not None and version.release[:2] >= _LAST_TENSORFLOW
-    if seen.run.system == "horovod" and seen.run.framework == "tensorflow" and newer:
-        hint = "Horovod's last release, 0.28.1, is for TensorFlow up to 2.15: horovod#4290"
-    return seen.unjudged(f"{why}{f' ({hint})' if hint else ''}")
+    if seen.run.system == "horovod" and newer:
+        hint = " (Horovod's last release, 0.28.1, is for TensorFlow up to 2.15: horovod#4290)"
+    return seen.unjudged(f"{why}{hint}")
 
 
 def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
@@ -125,7 +117,7 @@ def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
     if met and _exact(trial):
         if not isinstance(job.works, str):
             return job.works(view, seen, trial)
-        return Passed(_detail(seen, trial, job.works.format(**_params(trial))))
+        return Passed(f"{seen.title}: {job.works.format(**_params(trial))}{seen.where}")
     return seen.found(job.wrong if met else job.alone, trial, control, **_params(trial))
 
 
@@ -136,13 +128,6 @@ def _params(trial: SystemTrial) -> Params:
         "members": number(trial, "size") or number(trial, "replicas"),
         "weights": ", ".join(words(trial, "weights")) or "unknown",
     }
-
-
-def _detail(seen: Seen, trial: SystemTrial, what: str) -> str:
-    """With where it ran, and a TF_CONFIG of the user's that it did not run with."""
-    given = text(trial, "tf_config")
-    aside = f"; TF_CONFIG is set here ({given}), and was set aside" if given else ""
-    return f"{seen.title}: {what}{seen.where}{aside}"
 
 
 def _exact(trial: SystemTrial) -> bool:
@@ -179,7 +164,7 @@ def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
         return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), over=over)
     how = f", by {over}" if over else ""
     what = f"{number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights{how}"
-    return Passed(_detail(seen, trial, what))
+    return Passed(f"{seen.title}: {what}{seen.where}")
 
 
 def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ..reading import SnapshotView
 from ..target import pip_install, python, variables_if_known
@@ -16,11 +15,9 @@ from ..verdicts import (
     Passed,
     Remedy,
     Unjudged,
-    Verdict,
     Verdicts,
     check,
     fail,
-    warn,
 )
 from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
 
@@ -31,7 +28,7 @@ _BOUNDS = {"FP32": 0.005, "FP16": 0.06}
 _NATIVE = re.compile(r"native segment will be used|retrying with native segment")
 _REASON = re.compile(r"Reason: ([^\n]{1,160})")
 _NO_CHIP = re.compile(r"(?i)(?:target GPU )?SM ?(\d+) is not supported|unsupported SM")
-_MISMATCH = re.compile(r"Incompatible (?:linked |loaded )?TensorRT")
+_INCOMPATIBLE = re.compile(r"Incompatible (?:linked |loaded )?TensorRT")
 _TAKEN = re.compile(
     r"(?i)out of memory|busy or unavailable|DEVICE_UNAVAILABLE|RESOURCE_EXHAUSTED|cudaErrorMemoryAllocation"
 )
@@ -46,15 +43,11 @@ def _idle(key: str, why: str) -> Cause:
     )
 
 
-MISMATCH = warn(
-    "tensorrt-mismatch",
-    "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}",
-    "TF-TRT builds engines in {title} with TensorRT {loaded}, and is linked with {linked}: it needs the same"
-    " major version, no older than that.",
-)
 NOT_CONVERTED = _idle("nothing-converted", "no part of the graph was converted{why}")
 NO_ENGINE = _idle("no-engine", "no engine is built{why}")
-OTHER_TENSORRT = _idle("wrong-tensorrt", MISMATCH.headline)
+OTHER_TENSORRT = _idle(
+    "wrong-tensorrt", "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}"
+)
 FAILS = _idle("conversion-fails", "{why}")
 WRONG_RESULT = fail(
     "wrong-result",
@@ -75,7 +68,7 @@ class _NotEngaged(NamedTuple):
 @check(
     "ACC-010",
     title="TF-TRT",
-    causes=[MISMATCH, NOT_CONVERTED, NO_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT],
+    causes=[NOT_CONVERTED, NO_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT],
     about="A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32 and FP16,"
     " and run beside itself unconverted. A precision is engaged where operations of TensorRT's have built"
     " engines, and the result is the graph's (to 0.5 and 6 %).",
@@ -124,7 +117,7 @@ def _judged(view: SnapshotView, seen: Seen) -> Verdicts:
     if missing:
         yield seen.unjudged(f"{', '.join(missing)} not reached: {failed(seen, None)}")
     if engaged:
-        yield _engaged(view, seen, engaged)
+        yield _engaged(seen, engaged)
 
 
 def _answer(view: SnapshotView, seen: Seen, trial: SystemTrial) -> _NotEngaged | Unjudged | None:
@@ -138,7 +131,7 @@ def _answer(view: SnapshotView, seen: Seen, trial: SystemTrial) -> _NotEngaged |
             return seen.unjudged(f"{trial.name}: {why}")
         if "device is not a GPU" in trial.reason:
             return seen.unjudged("TensorFlow does not place the graph on a GPU")
-        if _MISMATCH.search(trial.reason):
+        if _INCOMPATIBLE.search(trial.reason):
             return _NotEngaged(OTHER_TENSORRT)
         return _NotEngaged(FAILS, why.rstrip(".")[:200])
     if not number(trial, "operations"):
@@ -167,13 +160,8 @@ def _versions(seen: Seen) -> tuple[str, str]:
     return text(linked, "version"), text(loaded, "version")
 
 
-def _engaged(view: SnapshotView, seen: Seen, engaged: list[SystemTrial]) -> Verdict:
+def _engaged(seen: Seen, engaged: list[SystemTrial]) -> Passed:
     linked, loaded = _versions(seen)
-    ours, theirs = parse_version(linked), parse_version(loaded)
-    if ours and theirs and not (ours.major == theirs.major and ours <= theirs):
-        trials = seen.trial("TensorRT linked"), seen.trial("TensorRT loaded")
-        advice = _remedy(view, seen)
-        return seen.found(MISMATCH, *trials, advice=advice, linked=linked, loaded=loaded)
     parts = []
     for one in engaged:
         engines = f"{number(one, 'engines'):.0f} engine{'s' if number(one, 'engines') > 1 else ''}"

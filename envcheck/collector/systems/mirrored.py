@@ -4,7 +4,6 @@ import contextlib
 import os
 
 from .running.records import CouldNotRun, NotApplicable
-from .shared.distributed import loopback
 
 SYSTEM = "mirrored"
 FRAMEWORKS = ("tensorflow",)
@@ -19,12 +18,10 @@ def run(tf, params, tell):
     distribute = getattr(tf, "distribute", None)
     if not hasattr(distribute, "MirroredStrategy"):
         raise NotApplicable("it has no tf.distribute.MirroredStrategy")
-    given = loopback.config(os.environ)
     os.environ.pop("TF_CONFIG", None)  # else it waits for the cluster that this names
     tf.compat.v1.enable_eager_execution()
     devices = _devices(tf, params["device"])
     with tell.trial("mirrored") as trial:
-        trial["tf_config"] = given or None
         strategy = distribute.MirroredStrategy(devices)
         weight = _reduce(tf, strategy, trial)
         trial["reduction"], trial["implementation"] = _reduction(strategy, weight)

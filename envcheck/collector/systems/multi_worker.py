@@ -22,7 +22,7 @@ def run(_framework, params, tell):
     found = []
     for words, more, seconds in loopback.attempts(os.environ, _SECONDS):
         with tell.trial("workers" + words) as trial:
-            loopback.surroundings(trial, os.environ)
+            trial["proxy"] = loopback.proxy(os.environ) or None
             environ = _environ(more)
             found = ranks.run(params, _WORKERS + 1, seconds, environ, _PATIENCE, tell)
             _put(trial, ranks.answers(found[:_WORKERS]))

@@ -1,6 +1,5 @@
 """What processes that talk to each other on this machine need: ports, and a loopback that lets them."""
 
-import json
 import os
 import socket
 from contextlib import ExitStack
@@ -59,23 +58,6 @@ def attempts(environ, seconds):
         return [("", {}, seconds)]
     around = {"no_proxy": HOST, "no_grpc_proxy": HOST}
     return [("", {}, min(_PROXIED, seconds)), (", no_proxy", around, seconds)]
-
-
-def config(environ):
-    """Whether the user's own TF_CONFIG names a cluster, in words: "worker 0 of 2"; "" without one."""
-    try:
-        parsed = json.loads(environ.get("TF_CONFIG") or "{}")
-        tasks = {job: len(of_it) for job, of_it in parsed["cluster"].items()}
-        task = parsed.get("task") or {}
-        return "%s %s of %d" % (task.get("type"), task.get("index"), sum(tasks.values()))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return "unreadable" if environ.get("TF_CONFIG") else ""
-
-
-def surroundings(trial, environ):
-    """Into a trial's evidence: what of the user's environment matters to processes that work together."""
-    trial["proxy"] = proxy(environ) or None
-    trial["tf_config"] = config(environ) or None
 
 
 def newest(place, name):
