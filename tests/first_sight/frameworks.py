@@ -110,6 +110,7 @@ class Built(msgspec.Struct, forbid_unknown_fields=True):
     ] = []  # libraries; of PyTorch and JAX all of NVIDIA's wheels, where none is named
     wheels: bool = True  # whether TensorFlow looks into NVIDIA's wheels
     gpus: bool = True  # whether it sees any
+    counts: int = -1  # how many GPUs PyTorch counts, whatever CUDA has; -1: those that CUDA has
     tf32: bool | None = None
     local: bool = True  # whether PyTorch's version says what it was built for, as its wheels' does
     says: str = ""
@@ -166,6 +167,11 @@ def _torch(version: str, built: Built) -> tuple[str, dict[str, Content]]:
         text = re.sub(r"_ARCHITECTURES = .*", f"_ARCHITECTURES = {built.capabilities!r}", text)
     if not built.gpus:
         text = text.replace("if _CUDA is None:", "if True:")
+    if built.counts >= 0:
+        text = text.replace(
+            "    def device_count():\n        return _count()",
+            f"    def device_count():\n        return {built.counts}",
+        )
     if built.tf32 is not None:
         text = text.replace("allow_tf32=False", f"allow_tf32={built.tf32}")
     numbers = tuple(int(part) for part in built.cudnn.split(".")) if built.cudnn else ()

@@ -137,6 +137,8 @@ def _inside(machine: Machine, argv: list[str], streams: list[int]) -> None:
         Path("/proc/self/uid_map").write_text("1000 0 1")
         Path("/proc/self/gid_map").write_text("1000 0 1")
         environment |= {"HOME": "/home/ann", "USER": "ann"}
+    if machine.allowed_cpus:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: machine.allowed_cpus])
     cli._become(argv, environment | machine.environment, Path("/"), streams)
 
 

@@ -56,6 +56,7 @@ class Machine:
     limits: dict[str, int] = field(default_factory=dict)  # RLIMIT_* by name
     user: bool = False  # nobody special instead of root
     cgroup2: bool = False  # control groups of version 2 are mounted
+    allowed_cpus: int = 0  # how many CPUs the command line may run on; 0: all of them
     uefi: bool = True
     secure_boot: bool = False
 
