@@ -8,7 +8,6 @@ from typing import Any
 
 from ...reports.page import KEY, Page
 from ..bundle.index import PYTHON, BundleIndex
-from ..bundle.writing import is_tar
 from .amounts import size
 
 
@@ -30,10 +29,5 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
     page.entry("envcheck", f"{manifest.envcheck}, for Python {pythons}", KEY)
     page.blank()
     page.paragraph(("On the machine without a network:", ""))
-    name, inside = shlex.quote(place.name), shlex.quote(place.stem)
-    if not is_tar(place):
-        page.command(f"sh {name}/setup.sh")
-    else:
-        page.command(f"tar -xf {name}")
-        page.command(f"sh {inside}/setup.sh")
+    page.command(f"sh {shlex.quote(place.name)}/setup.sh")
     return page.text()

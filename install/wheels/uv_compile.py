@@ -22,7 +22,6 @@ from ... import scratch
 from ...data import packages
 from ...exit_codes import CouldNotLook
 from ..catalogue.model import PUBLIC
-from ..network import addresses
 from . import child_env, uv
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, OfferedFile, Pin, Question, Target
@@ -136,9 +135,7 @@ def _once(question: Question, target: Target, indexes: Indexes, options: Sequenc
         argv += [f"--no-binary={sdist.name}" for sdist in question.sdists]
         argv += [] if question.dependencies else ["--no-deps"]
         env = {**child_env.online(folder), **access(indexes)}
-        hosts = sorted({addresses.host(indexes.url(name)) for name in indexes.names})
-        whose = f"the index {hosts[0]}" if len(hosts) == 1 else f"one of {', '.join(hosts)}"
-        return uv.run_online(argv, env, settings, whose)
+        return uv.run_online(argv, env, settings)
 
 
 def _project(question: Question, indexes: Indexes) -> dict[str, Any]:
