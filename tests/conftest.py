@@ -18,6 +18,7 @@ import signals  # noqa: E402
 from alone import no_network  # noqa: E402
 from browser import chromium  # noqa: E402
 from docker_daemon import docker_daemon  # noqa: E402
+from installing import home  # noqa: E402
 from podman import base_tar, nothing_left, podman_world  # noqa: E402
 from scratch_home import scratch_home  # noqa: E402
 
@@ -25,6 +26,7 @@ __all__ = [
     "base_tar",
     "chromium",
     "docker_daemon",
+    "home",
     "no_network",
     "nothing_left",
     "podman_world",

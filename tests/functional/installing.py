@@ -9,6 +9,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tomli
 from cli import envcheck, environment
 from packaging.utils import canonicalize_name
@@ -108,3 +109,8 @@ class Environment:
             fields = HeaderParser().parsestr(path.read_text(errors="replace"))
             found[str(canonicalize_name(fields["Name"]))] = Version(fields["Version"])
         return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")

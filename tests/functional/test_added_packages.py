@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from cli import environment
@@ -25,11 +24,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     wheel(files, "picky", "1.0", requires=["demo-lib<1.5"])
     with demo(folder) as made:
         yield made
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 def by_hand(made: Environment, shop: Demo, *arguments: str) -> None:

@@ -45,6 +45,23 @@ def commands(dockerfile: str) -> list[str]:
     return [run for run in runs if "/opt/venv" in run]
 
 
+def told(context: Path, printed: str, framework: str) -> None:
+    """The directory has all that an image is built from, pinned, and nothing of this machine's index."""
+    own = own_wheel.build()
+    assert printed.split() == [str(path) for path in sorted(context.iterdir())]
+    assert sorted(path.name for path in context.iterdir()) == [
+        "Dockerfile", "envcheck-itself.txt", "envcheck-requirements.txt", "envcheck-uv", own.name,
+        "pylock.toml", "requirements-build.txt", "requirements-own.txt", "requirements-sdist-gast.txt",
+        "requirements.txt",
+    ]  # fmt: skip
+    lists = {path.name: path.read_text() for path in context.glob("*.txt")}
+    assert f"demo-framework==1.0 --hash=sha256:{framework}\n" in lists["requirements.txt"]
+    assert f"--hash=sha256:{own.sha256}\n" in lists["envcheck-itself.txt"]
+    pinned = r"==(?:90\.0|[0-9.]+\.99) --hash="
+    assert len(re.findall(pinned, lists["envcheck-requirements.txt"])) == len(own.requires)
+    assert not any("127.0.0.1" in text for text in lists.values())
+
+
 def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
     """From two indexes, with pip itself and an sdist, on a directory in the place of the image's root."""
     real = [f"{pin.replace('==', '-')}-py3-none-any.whl" for pin in seed(MINOR)]
@@ -65,7 +82,11 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
             "--dockerfile", context,
         )  # fmt: skip
         assert result.returncode == 0, result.stderr.decode()
+        told(
+            context, result.stdout.decode(), sha256(public / "demo_framework-1.0-py3-none-any.whl")
+        )
         dockerfile = (context / "Dockerfile").read_text()
+        assert f"uv venv --python {MINOR} " in dockerfile and first.url not in dockerfile
         (root / "bin").mkdir()
         (root / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
         (root / "bin" / "uv").symlink_to(context / "envcheck-uv")

@@ -14,11 +14,6 @@ from wheel_maker import wheel
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-@pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Demo]:
     with demo(tmp_path / "shop", payload=3 << 20) as running:
         yield running

@@ -22,11 +22,6 @@ from started import Installed, work
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with demo(tmp_path_factory.mktemp("demo")) as running:

@@ -14,11 +14,6 @@ from installing import Home
 from processes import PATIENCE
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with demo(tmp_path_factory.mktemp("demo")) as running:

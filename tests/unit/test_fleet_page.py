@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import fleet_results
 import pytest
 from html_reading import Reading, problems
 from msgspec.structs import replace
 
-from envcheck.exit_codes import UsageError
 from envcheck.fleet import hosts
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import page
 from envcheck.fleet.result import result
-from envcheck.reports import html
 
 
 def many(count: int) -> FleetResult:
@@ -45,20 +41,3 @@ def test_foreign_words_stay_in_their_places() -> None:
     text = page.render(fleet_results.hostile())
     assert [one for one in problems(text) if "leads nowhere" not in one] == []
     assert "<script>alert" not in text and "<img" not in text
-
-
-def test_it_is_written_and_nothing_stale_stays(tmp_path: Path) -> None:
-    head = html.Masthead(about_what="machine", title="x", kind="pass", word="ok")
-    stale = html.page("x", head, [], generator=html.OF_A_FLEET)
-    (tmp_path / "gone.html").write_text(stale)
-    (tmp_path / "mine.html").write_text("mine")
-    page.write(many(3), tmp_path)
-    page.write(many(3), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.html", "mine.html"]
-
-
-def test_a_page_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text("mine")
-    with pytest.raises(UsageError, match="was not written by envcheck"):
-        page.write(many(1), tmp_path)
-    assert (tmp_path / "index.html").read_text() == "mine"

@@ -106,7 +106,9 @@ def test_an_image_s_name(text: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @ALL
-@pytest.mark.parametrize("face", ["--format markdown", "--format junit", "-v", "-q"])
+@pytest.mark.parametrize(
+    "face", [*(f"--format {form}" for form in ("text", "json", "markdown", "junit")), "-v", "-q"]
+)
 def test_each_of_the_doctor_s_faces(
     text: str, face: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import hostile
@@ -29,18 +28,6 @@ def spoiled(text: str) -> bytes:
         return value + text if isinstance(value, str) and key in fields else value
 
     return msgspec.json.encode(walk(msgspec.json.decode(snapshots.dump(machine()))))
-
-
-@ALL
-@pytest.mark.parametrize("form", ["text", "json", "junit"])
-def test_a_snapshot(
-    text: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "machine.json"
-    file.write_bytes(spoiled(text))
-    assert run(["doctor", "--from", str(file), "--format", form]) in (0, 1, 4)
-    shown = capsys.readouterr()
-    assert shown.out and not hostile.problem(shown.out) and not hostile.problem(shown.err)
 
 
 @ALL

@@ -117,10 +117,6 @@ OTHERS: dict[str, Callable[[int], list[str]]] = {
     "kernel log": lambda size: [
         numbered("[ 1.0] host kernel: NVRM: Xid (PCI:0000:01:00): {}, a\n", size)
     ],
-    "index page": lambda size: [
-        "<title>" + repeated("</b>a", size),
-        numbered('<a href="x-{}-py3-none-any.whl">&amp;</a>\n', size),
-    ],
     "stack": lambda size: [
         "requirement='x'\n" + numbered("[[releases]]\nversion='{}x'\npython=['z']\n", size)
     ],

@@ -32,28 +32,6 @@ def test_activation_is_read_as_it_was_written(version: Version) -> None:
     assert activation.read(version.directory) == ODD
 
 
-def test_a_command_gets_what_activation_sets(version: Version) -> None:
-    activation.write(version.directory, ODD)
-    caller = {"PATH": "/usr/bin", "PYTHONHOME": "/x", "A": "theirs", "VIRTUAL_ENV": "/other"}
-    found = wheel.activated(version, caller)
-    assert found == {
-        **ODD,
-        "PATH": f"{version.directory}/bin:/usr/bin",
-        "VIRTUAL_ENV": str(version.directory),
-        "VIRTUAL_ENV_PROMPT": "tiny",
-    }
-
-
-def test_bash_is_activated_after_the_users_own_files(version: Version) -> None:
-    caller = {"SHELL": "/bin/bash", "PATH": "/usr/bin", "ENV": "/mine"}
-    found = wheel.shell(version, caller, interactive=True)
-    assert found.argv[:2] == ["/bin/bash", "--rcfile"]
-    assert found.environment["PATH"] == "/usr/bin", (
-        "it is the activation's, and `deactivate` undoes it"
-    )
-    assert found.environment["ENVCHECK_ACTIVATE"] == f"{version.directory}/bin/activate"
-
-
 def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Version) -> None:
     for shell, interactive in (("/usr/bin/fish", True), ("/bin/bash", False), ("", False)):
         caller = {"SHELL": shell, "PATH": "/usr/bin"}
