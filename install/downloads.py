@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .network.session import Session
 
 _ATTEMPTS = 6  # for one file, each from its beginning
+_AT_ONCE = 8  # files
 _PIECE = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[^./\0][^/\0]{0,250}")
@@ -34,11 +35,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class Downloads:
     """The files below ``places.downloads()``; several processes may use them."""
 
-    def __init__(self, session: Session | None = None, jobs: int = 8) -> None:
-        """session: needed to ``fetch``. jobs: files at once."""
+    def __init__(self, session: Session | None = None) -> None:
+        """session: needed to ``fetch``."""
         self.root = places.downloads()
         self._session = session
-        self._jobs = jobs
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._done = 0
@@ -60,7 +60,7 @@ class Downloads:
         missing = list({file.sha256: file for file in files if not self.has(file)}.values())
         total = sum(file.size or 0 for file in missing)
         self._done, whole = 0, total if all(file.size for file in missing) else None
-        pool = ThreadPoolExecutor(self._jobs)
+        pool = ThreadPoolExecutor(_AT_ONCE)
         try:
             largest_first = sorted(missing, key=lambda file: -(file.size or 0))
             waiting = {pool.submit(self._fetch, file) for file in largest_first}

@@ -35,5 +35,4 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
     upgrade: bool = False
     fresh: bool = False  # a new version, as locked, although one is there
     wait: float | None = None  # seconds for another installation at the same place
-    jobs: int = 8  # downloads at once
     deadline: float | None = None  # seconds for each probe of the verification; None: each its own

@@ -61,7 +61,6 @@ def run(arguments: argparse.Namespace) -> int:
             request,
             output,
             wanted=_destinations(arguments, request.python),
-            jobs=arguments.jobs,
             reporter=shown,
         )
     text = bundled.render(manifest, output, **style_of(sys.stdout)._asdict())

@@ -70,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
             upgrade=arguments.upgrade,
             fresh=arguments.fresh,
             wait=arguments.wait,
-            jobs=arguments.jobs,
             deadline=arguments.deadline,
         )
         if arguments.dockerfile is not None:

@@ -77,7 +77,7 @@ def _wheels(arguments: argparse.Namespace) -> Releases:
     pythons = finding.interpreters(arguments.python) if here else None
     obtainable = finding.obtainable() if here else []
     seen = _snapshot(arguments)
-    space = space_at(places.environments(), seen) if here else space_of_snapshot(seen)
+    space = space_at(places.environments()) if here else space_of_snapshot(seen)
     judged = [fit(stack, seen, pythons, obtainable, request, space) for stack in wanted]
     asked: list[str] = []  # stacks whose index would be asked, which this command does not
     words = [request.stack] if request.stack else []

@@ -11,7 +11,6 @@ from ..exit_codes import UsageError
 from . import stacks
 from .options import flag, option
 from .parser import Parser
-from .values import number
 
 if TYPE_CHECKING:
     from ..install.request import Request
@@ -36,8 +35,6 @@ def add_arguments(parser: Parser) -> Groups:
     words = "host of an index or registry that may use plain http or an unverified certificate"
     repeated = {"action": "append", "default": []}
     option(parser, "--allow-insecure", "HOST", words, **repeated)
-    words = "downloads at a time (default: 8)"
-    option(parser, "--jobs", "N", words, type=number(1, 64), default=8)
     groups = Groups(
         parser.add_argument_group("for --mode wheel"),
         parser.add_argument_group("for --mode container"),

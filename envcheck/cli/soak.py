@@ -30,7 +30,7 @@ examples:
   envcheck soak --for 1h --gpu 3       one GPU, by nvidia-smi's index
   envcheck soak --for 10m --format json  JSON, a line a minute
   envcheck soak --for 2d --save soak.json  and keep its Snapshot
-  envcheck soak --from soak.json       the result of an earlier soak
+  envcheck doctor --only soak --from soak.json  the result of an earlier soak
 
 exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 no GPU can be
 used, 4 it could not be judged, 130 ended by Ctrl-C (the result so far is shown)"""
@@ -38,10 +38,9 @@ used, 4 it could not be judged, 130 ended by Ctrl-C (the result so far is shown)
 
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    what = parser.add_mutually_exclusive_group(required=True)
     words = "how long: 90s, 30m, 12h, 2d, 1h30m"
-    option(what, "--for", "TIME", words, dest="seconds", type=duration("30s", "30d"))
-    options.add_from(what, "show the result of the soak in this Snapshot")
+    lasting = {"dest": "seconds", "type": duration("30s", "30d"), "required": True}
+    option(parser, "--for", "TIME", words, **lasting)
     kernels.add_gpus(parser)
     words = "use the cuBLAS of this environment (default: the active environment's, else that of"
     option(parser, "--target", "WHERE", f"{words} the one installed last, else the driver alone)")
@@ -58,15 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     _check(arguments)
     output = SoakOutput(arguments)
-    if arguments.source is not None:
-        collected = sources.read_snapshot(arguments.source)
-    else:
-        collected = _soak(arguments, output)
-        if output.failed and arguments.fail_fast:
-            collected.snapshot = _failed_fast(collected.snapshot)
+    collected = _soak(arguments, output)
+    if output.failed and arguments.fail_fast:
+        collected.snapshot = _failed_fast(collected.snapshot)
     snapshot = collected.snapshot
     output.keep(lambda: files.save(arguments, snapshot))
-    soak = _of(snapshot, arguments.source)
+    soak = _of(snapshot)
     results = _judged(snapshot)
     output.keep(lambda: output.end(soak, results, collected.restore))
     if output.lost is not None:
@@ -75,14 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if arguments.source is not None:
-        for option in ("gpu", "target", "busy_ok", "fail_fast", "every"):
-            if getattr(arguments, option):
-                raise UsageError(
-                    f"--{option.replace('_', '-')} and --from cannot be used together:"
-                    " with --from nothing runs"
-                )
-    elif arguments.every and arguments.seconds > MINUTES * arguments.every:
+    if arguments.every and arguments.seconds > MINUTES * arguments.every:
         least = arguments.seconds / MINUTES
         raise UsageError(f"--every: too short for so long a soak: {least:.0f}s is the least")
     target = arguments.target or ""
@@ -91,7 +80,7 @@ def _check(arguments: argparse.Namespace) -> None:
             f"--target {target}: a soak runs on the machine itself, not in a container",
             hint="leave out --target: the soak then needs only the driver",
         )
-    files.check_places(arguments, "source")
+    files.check_places(arguments)
 
 
 def _soak(arguments: argparse.Namespace, output: SoakOutput) -> Collected:
@@ -149,14 +138,9 @@ def _failed_fast(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, machine=replace(snapshot.machine, soak=probe))
 
 
-def _of(snapshot: Snapshot, source: str | None) -> Soak:
+def _of(snapshot: Snapshot) -> Soak:
     probe = snapshot.machine.soak
     if probe is None:
-        if source is not None:
-            raise UsageError(
-                f"{source}: this Snapshot has no soak",
-                hint="envcheck soak --for 30m --save FILE writes one that has",
-            )
         raise CouldNotLook("the soak gave no result")
     if probe.facts is None:
         raise CouldNotLook(f"the soak failed: {probe.reason or probe.outcome}")

@@ -31,7 +31,7 @@ class SoakOutput:
         # JSON lines go where the result goes; lines for people where it does not.
         self._json = arguments.format == "json"
         self._file = None if arguments.output in (None, "-") else Path(arguments.output)
-        if self._json and self._file is not None and arguments.source is None:
+        if self._json and self._file is not None:
             files.write(arguments.output, "")
 
     def take(self, event: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class SoakOutput:
         else:
             style = style_for(output)._asdict()
             shown = text.render(soak, results, **style, restore=restore, in_place=in_place)
-            files.write(output, ("" if self._arguments.source else "\n") + shown)
+            files.write(output, "\n" + shown)
 
     def _append(self, line: str) -> None:
         if self._file is None:

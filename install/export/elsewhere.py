@@ -35,13 +35,13 @@ from .own_python import OwnPython
 class ElsewhereShop:
     """A context manager: the indexes, the connections and the downloads. Only from the main thread."""
 
-    def __init__(self, request: Request, jobs: int, reporter: Reporter) -> None:
+    def __init__(self, request: Request, reporter: Reporter) -> None:
         self._request = request
         self._reporter = reporter
         self._open = ExitStack()
         self._session = self._open.enter_context(Session(request.allow_insecure))
         self._public = survey.public_for(request)
-        self._downloads = Downloads(self._session, jobs)
+        self._downloads = Downloads(self._session)
         self._own = own_wheel.build()
 
     def __enter__(self) -> ElsewhereShop:

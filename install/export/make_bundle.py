@@ -29,14 +29,13 @@ def make(
     output: Path,
     *,
     wanted: Destinations,
-    jobs: int = 8,
     reporter: Reporter,
 ) -> BundleIndex:
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
     writing.check(output)
     with (
         pipeline.prepared(request),
-        elsewhere.ElsewhereShop(request, jobs, reporter) as shop,
+        elsewhere.ElsewhereShop(request, reporter) as shop,
     ):
         return _of_wheels(request, output, wanted, shop, reporter)
 

@@ -17,7 +17,6 @@ from .machine import machine_of
 from .models import Candidate, FitMachine, ImageCandidate, ImageFit, JudgedRelease, StackFit
 
 # An environment with TensorFlow has some twenty thousand files.
-_FEW_INODES = 50_000
 
 
 def fit(
@@ -152,12 +151,4 @@ def _place(candidate: Candidate, space: DiskSpace | None) -> None:
             f"needs {gib(needed)} ({gib(fetched)} to download, {gib(installed)} installed), and"
             f" {space.path} has {gib(space.free_mib)} free: {gib(needed - space.free_mib)} more needed",
             "make room, or name another file system with --path",
-        )
-    if space.free_inodes is not None and space.free_inodes < _FEW_INODES:
-        candidate.note(
-            f"Only {space.free_inodes} more files fit on the file system of {space.path}."
-        )
-    if space.network:
-        candidate.note(
-            f"{space.path} is on a network file system: installing and importing are slow."
         )

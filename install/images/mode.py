@@ -147,7 +147,7 @@ class ImageMode:
             version=layout.free_id(root, wanted),
             engine=engine.label,
             wiring=engine.wired,
-            place=space_at(root.path, self.snapshot),
+            place=space_at(root.path),
             storage=self._storage(engine),
             held=resolved.held,
             remarks=engine.remarks,
@@ -183,7 +183,7 @@ class ImageMode:
     def _storage(self, engine: EngineChoice) -> DiskSpace | None:
         path = known(engine.engine.storage_path)
         remote = known(engine.engine.remote) is True
-        return None if path is None or remote else space_at(path, self.snapshot)
+        return None if path is None or remote else space_at(path)
 
 
 def environment_name(choice: ImageChoice, image: Image) -> str:

@@ -67,7 +67,7 @@ class WheelMode:
         from ..network.session import Session
 
         self.session = exits.enter_context(Session(request.allow_insecure))
-        self._files = Downloads(self.session, options.jobs)
+        self._files = Downloads(self.session)
         self.machine = survey.look(self._by_lock(), collected)
         self._made: dict[str, Indexes] = {}
 
@@ -111,7 +111,7 @@ class WheelMode:
             machine.interpreters,
             machine.obtainable,
             answers,
-            space=space_at(self.request.path or places.environments(), machine.snapshot),
+            space=space_at(self.request.path or places.environments()),
             load=load,
         )
         if self._lock is not None:
@@ -150,8 +150,8 @@ class WheelMode:
             directory=directory,
             version=layout.free_id(root, version),
             installer=uv.described(),
-            environment=space_at(directory, self.machine.snapshot),
-            cache=space_at(places.uv_cache(), self.machine.snapshot),
+            environment=space_at(directory),
+            cache=space_at(places.uv_cache()),
             cached=self._cached(lock),
             remarks=indexes.remarks if indexes else [],
             offline=self._bundle is not None,

@@ -56,11 +56,3 @@ def test_rows_on_a_gpu_have_their_samples(rows: list[RowRun]) -> None:
 def test_no_row_ends_without_a_reason(rows: list[RowRun]) -> None:
     assert not [run.row.name for run in rows if run.outcome != "ok" and not run.reason]
     assert not [run.row.name for run in rows if run.outcome in ("crashed", "timeout")]
-
-
-def test_the_soak_says_the_same_from_its_snapshot(kept: Path) -> None:
-    saved = kept / "soak.json"
-    if not saved.exists():
-        pytest.skip("tests/gpu/first.sh keeps one")
-    first, again = (envcheck("soak", "--from", saved, "--format", "json").stdout for _ in range(2))
-    assert first == again and json.loads(first)

@@ -89,7 +89,6 @@ def space(**changes: Any) -> DiskSpace:
         "noexec": False,
         "read_only": False,
         "writable": True,
-        "free_inodes": None,
     }
     return DiskSpace(**{**values, **changes})
 

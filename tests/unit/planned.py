@@ -111,7 +111,6 @@ def space(path: str, device: int = 1, free_mib: int | None = 100_000, **changes:
         noexec=False,
         read_only=False,
         writable=True,
-        free_inodes=None,
     )
     return msgspec.structs.replace(whole, **changes)
 

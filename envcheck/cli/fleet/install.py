@@ -106,7 +106,7 @@ def _planned(
     snapshots = FleetFolder(folder / "snapshots")
     snapshots.path.mkdir(exist_ok=True)
     machines = surveying.look(snapshots, named, lambda member: None, shown.say)
-    with ElsewhereShop(request, arguments.jobs, shown) as shop:
+    with ElsewhereShop(request, shown) as shop:
         fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
         bundled = [
             bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
