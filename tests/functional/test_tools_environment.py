@@ -15,23 +15,14 @@ from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
 from processes import PATIENCE
 from pythons import heavy, need
-from resolving import isolate
+from resolving import isolate, stack
 
-from envcheck.install.catalogue.model import Stack
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
-STACK = Stack(
-    name="test",
-    title="a test's",
-    distribution="pip",
-    requirement="pip=={version}",
-    gpu=False,
-    architectures=["x86_64"],
-    source="made up",
-)
+STACK = stack("pip=={version}")
 EMPTY = Lockfile(stack="test", release="1", python="3.11", architecture="x86_64", packages=[])
 
 
@@ -81,8 +72,8 @@ def test_activation_sets_and_deactivation_unsets(tmp_path: Path, shell: str) -> 
     directory = tmp_path / "an env"
     value = 'it\'s "$1" \\!'
     environment.create(directory, interpreter(None))
-    stack = msgspec.structs.replace(STACK, environment={"TF_IT": value})
-    environment.configure(directory, stack, EMPTY, "https://public.example/simple")
+    of = msgspec.structs.replace(STACK, environment={"TF_IT": value})
+    environment.configure(directory, of, EMPTY, "https://public.example/simple")
     (tmp_path / "told.py").write_text("import os\nprint(ascii(os.environ.get('TF_IT')))\n")
     tell = f"'{sys.executable}' '{tmp_path}/told.py'"
     source = "." if shell == "sh" else "source"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import locked_folder
@@ -12,15 +11,12 @@ import pytest
 from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
 from processes import PATIENCE
-from resolving import isolate
+from resolving import MINOR, PYTHON, isolate, stack
 from wheel_maker import sdist, sha256
 
 from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
-from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment, sdists
-
-MINOR = "{}.{}".format(*sys.version_info)
 
 EXTENSION = """
 #include <Python.h>
@@ -51,9 +47,7 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     made = tmp_path / "an env"
-    environment.create(
-        made, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
-    )
+    environment.create(made, PYTHON)
     return made
 
 
@@ -67,20 +61,11 @@ def stack_with(path: Path, build: Build) -> Stack:
         source="made up",
         build=build,
     )
-    return Stack(
-        name="test",
-        title="a test's",
-        distribution=name,
-        requirement="x",
-        gpu=False,
-        architectures=["x86_64"],
-        source="made up",
-        sdists=[allowed],
-    )
+    return stack("x", sdists=[allowed])
 
 
-def install(directory: Path, files: Path, stack: Stack, *building: str) -> None:
-    locked_folder.install(directory, lock_of(files, MINOR, building), stack)
+def install(directory: Path, files: Path, of: Stack, *building: str) -> None:
+    locked_folder.install(directory, lock_of(files, MINOR, building), of)
 
 
 def say(directory: Path, expression: str) -> str:
@@ -106,8 +91,7 @@ def test_a_c_extension_with_flags(directory: Path, files: Path) -> None:
     for flag in ("7", "8"):
         build = Build(requires=[pin], environment={"TINY_FLAG": flag}, programs=["cc"])
         shutil.rmtree(directory)
-        python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
-        environment.create(directory, python)
+        environment.create(directory, PYTHON)
         install(directory, files, stack_with(path, build), "setuptools")
         assert say(directory, "__import__('tiny').flag") == flag
     assert say(directory, "__import__('importlib.util').util.find_spec('setuptools')") == "None"
@@ -130,15 +114,15 @@ def test_a_build_that_fails_says_its_last_words(directory: Path, files: Path) ->
 
 def test_what_a_build_needs_is_looked_for_first(files: Path) -> None:
     path = sdist(files, "tiny", "1.0")
-    stack = stack_with(path, Build(programs=["cmake-that-is-not-here", "sh"]))
+    of = stack_with(path, Build(programs=["cmake-that-is-not-here", "sh"]))
     with pytest.raises(Cannot, match=r"^tiny 1\.0 is built .* no cmake-that-is-not-here$"):
-        sdists.check_programs(lock_of(files, MINOR), stack)
+        sdists.check_programs(lock_of(files, MINOR), of)
 
 
 def test_an_sdist_that_is_not_allowed_is_not_built(directory: Path, files: Path) -> None:
     path = sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')\n")
-    stack = stack_with(path, Build())
+    of = stack_with(path, Build())
     sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')  # other bytes\n")
     with pytest.raises(Cannot, match="the stack allows the one with"):
-        install(directory, files, stack)
+        install(directory, files, of)
     assert not (files / "ran").exists()

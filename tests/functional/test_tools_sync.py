@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import locked_folder
 import pytest
 from index_server import serve
 from locked_folder import bundled, lock_of
+from resolving import MINOR, PYTHON, stack
 from wheel_maker import wheel
 
-from envcheck.install.catalogue.model import Stack
 from envcheck.install.lockfile import Lockfile
-from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment
 
-MINOR = "{}.{}".format(*sys.version_info)
-STACK = Stack(
-    name="test",
-    title="a test's",
-    distribution="alpha",
-    requirement="alpha=={version}",
-    gpu=False,
-    architectures=["x86_64"],
-    source="made up",
-)
+STACK = stack("alpha=={version}")
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +37,7 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     made = tmp_path / "an env" / "1.0"
-    environment.create(
-        made, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
-    )
+    environment.create(made, PYTHON)
     return made
 
 

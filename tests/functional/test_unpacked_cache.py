@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import locked_folder
 import pytest
 from locked_folder import lock_of
-from resolving import isolate
+from resolving import MINOR, PYTHON, isolate, stack
 from wheel_maker import wheel
 
 from envcheck.exit_codes import PutBack
 from envcheck.install import places
-from envcheck.install.catalogue.model import Stack
-from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.wheels import environment
 
-MINOR = "{}.{}".format(*sys.version_info)
-STACK = Stack(
-    name="test", title="a test's", distribution="alpha", requirement="alpha=={version}", gpu=False,
-    architectures=["x86_64"], source="made up",
-)  # fmt: skip
+STACK = stack("alpha=={version}")
 TEXT, OTHER = "value = 1\n", "value = 2\n"
 DATA = "alpha-1.0.data"
 
@@ -49,9 +42,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def install(directory: Path, files: Path) -> Path:
-    environment.create(
-        directory, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
-    )
+    environment.create(directory, PYTHON)
     locked_folder.install(directory, lock_of(files, MINOR), STACK)
     return directory / "lib" / f"python{MINOR}" / "site-packages"
 

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
+import planned
 import pytest
 from index_fakes import PUBLIC, Refused, Session
 
 from envcheck.exit_codes import CouldNotLook, UsageError
-from envcheck.install.catalogue.model import Index, Stack
+from envcheck.install.catalogue.model import Index
 from envcheck.install.request import Request
 from envcheck.install.wheels.indexes import Indexes
 
 FIRST = "https://first.example"
 SECOND = "https://second.example/simple/"
-STACK = Stack(
-    name="nvidia-tf1",
-    title="",
-    distribution="nvidia-tensorflow",
-    requirement="",
-    gpu=True,
-    architectures=["x86_64"],
+OWN = Index(
+    name="nvidia", urls=[FIRST, SECOND], packages=["nvidia-*", "tensorrt"], but_not=["nvidia-ml-py"],
     source="",
-    indexes=[
-        Index(
-            name="nvidia",
-            urls=[FIRST, SECOND],
-            packages=["nvidia-*", "tensorrt"],
-            but_not=["nvidia-ml-py"],
-            source="",
-        ),
-        Index(name="extra", urls=["https://extra.example"], packages=["dali", "dali-*"], source=""),
-    ],
-    otherwise=["tensorflow"],
-)
+)  # fmt: skip
+EXTRA = Index(name="extra", urls=["https://extra.example"], packages=["dali", "dali-*"], source="")
+STACK = planned.stack(indexes=[OWN, EXTRA], otherwise=["tensorflow"])
 PAGE = (b'<a href="nvidia_tensorflow-1-py3-none-any.whl">x</a>', "text/html")
 LOGIN = (b"<form><input></form>", "text/html")
 

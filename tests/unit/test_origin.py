@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import planned
 import pytest
 from index_fakes import PUBLIC, Session
 
@@ -16,25 +17,10 @@ from envcheck.install.wheels.pins import Pin
 NVIDIA = "https://nvidia.example/simple/"
 ELSEWHERE = "https://public.example/simple"
 GAST = Sdist(name="Gast", version="0.2.2", sha256="a" * 64, why="no wheel", source="made up")
-STACK = Stack(
-    name="test",
-    title="",
-    distribution="alpha",
-    requirement="",
-    gpu=True,
-    architectures=["x86_64"],
-    source="",
-    indexes=[
-        Index(
-            name="nvidia",
-            urls=[NVIDIA],
-            packages=["nvidia-*", "tensorrt"],
-            but_not=["nvidia-ml-py"],
-            source="",
-        )
-    ],
-    sdists=[GAST],
-)
+OWN = Index(
+    name="nvidia", urls=[NVIDIA], packages=["nvidia-*", "tensorrt"], but_not=["nvidia-ml-py"], source=""
+)  # fmt: skip
+STACK = planned.stack(distribution="alpha", indexes=[OWN], sdists=[GAST])
 
 
 def indexes(stack: Stack = STACK) -> Indexes:
