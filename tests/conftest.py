@@ -19,7 +19,7 @@ from alone import no_network  # noqa: E402
 from browser import chromium  # noqa: E402
 from docker_daemon import docker_daemon  # noqa: E402
 from installing import home  # noqa: E402
-from podman import base_tar, nothing_left, podman_world  # noqa: E402
+from podman import base_tar, nothing_left, podman_world, users_podman  # noqa: E402
 from scratch_home import scratch_home  # noqa: E402
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "nothing_left",
     "podman_world",
     "scratch_home",
+    "users_podman",
 ]  # fixtures of all tests
 
 signals.take_back()

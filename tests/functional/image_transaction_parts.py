@@ -24,9 +24,9 @@ from envcheck.install.transaction.record import Built, Health, Installed
 SIZE = 5_000_000  # bytes that the stand-in says of every image
 
 
-def fake_engine(storage: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """The engine that a transaction asks."""
-    made = FakeEngine(storage)
+def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """The engine that a transaction asks; for a fixture."""
+    made = FakeEngine(tmp_path / "engine")
     for name in ("has", "release"):
         monkeypatch.setattr(engine_storage, name, getattr(made, name))
     return made

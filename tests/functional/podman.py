@@ -214,6 +214,13 @@ def podman_world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> It
     yield from opened(world(tmp_path_factory.mktemp("podman"), base_tar))
 
 
+@pytest.fixture(scope="module", name="world")
+def users_podman(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
+    """The podman of the user who installs: it has none of the images."""
+    with world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
+        yield made
+
+
 @pytest.fixture
 def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
     """No test leaves a container behind, however it ends."""

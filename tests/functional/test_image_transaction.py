@@ -31,11 +31,7 @@ EVERY_STEP = ["hold", "was held", "layer", "pulled", "configure", "verify"]
 
 
 pytestmark = pytest.mark.usefixtures("scratch_home")
-
-
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    return fake_engine(tmp_path / "engine", monkeypatch)
+engine = pytest.fixture(fake_engine)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from disk_changes import NEVER, changing, full
+from disk_changes import NEVER, changing
 from image_transaction_parts import (
     FakeEngine,
     fake_engine,
@@ -26,11 +26,7 @@ from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.uninstall import uninstall
 
 pytestmark = pytest.mark.usefixtures("scratch_home")
-
-
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    return fake_engine(tmp_path / "engine", monkeypatch)
+engine = pytest.fixture(fake_engine)
 
 
 @pytest.fixture
@@ -131,22 +127,3 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
         assert engine.images() == {}
         number += 1
     assert number >= 7  # each change of the disk while it is removed
-
-
-@pytest.mark.heavy
-def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(
-    one: Path, engine: FakeEngine
-) -> None:
-    again, number, ends = Again(one, engine), 0, set()
-    while True:
-        again()
-        ended = in_child(lambda: changing(number, full, lambda: install_image(one, "2", engine)))  # noqa: B023
-        if ended == NEVER:
-            break
-        ends.add(ended)
-        if ended:
-            assert image_in_use(one, engine) == "1"
-            nothing_is_held_that_nobody_tells_of(one, engine)
-        after_the_kill(one, engine, swapped=ended == 0)
-        number += 1
-    assert ends == {0, 5}

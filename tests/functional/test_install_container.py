@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import podman
 import pytest
 from cli import environment
 from image_registry import Registry, serve_registry
@@ -46,13 +45,6 @@ class Served(Site):
 def registry_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
     with serve_registry(tmp_path_factory.mktemp("registry")) as it:
         yield it
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
-    """The user's podman, which has none of the images."""
-    with podman.world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

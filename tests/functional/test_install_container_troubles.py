@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import podman
 import pytest
 import standin_image
 from bad_server import BadServer, Way
@@ -78,13 +77,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory, podman_world: PodmanWorld)
         {"data": folder / "data"},
     )
     return podman_world.save(name, folder / "image.tar")
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
-    """The user's podman, which has other images."""
-    with podman.world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
-        yield made
 
 
 @pytest.fixture

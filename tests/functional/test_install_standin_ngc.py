@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import podman
 import pytest
 import standin_ngc
 from base_images import SITE
@@ -43,13 +42,6 @@ def machine(
         for tag, image in ((SEES, seeing), (DOES_NOT, blind)):
             archive = podman_world.save(image, folder / f"{tag}.tar")
             made.registry.copy(f"oci-archive:{archive}", "nvidia/tensorflow", tag)
-        yield made
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
-    """The user's podman, which has none of the images."""
-    with podman.world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
         yield made
 
 
