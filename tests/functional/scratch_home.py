@@ -16,5 +16,5 @@ def scratch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(tmp_path / name))
     (tmp_path / "HOME").mkdir()
     (tmp_path / "TMP").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "TMP"))  # prune looks there
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "TMP"))  # for what a kill leaves
     monkeypatch.setattr(os, "fsync", lambda handle: None)

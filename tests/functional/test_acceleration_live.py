@@ -276,7 +276,7 @@ def test_whoever_is_ended_leaves_no_system_behind(
     process.wait(PATIENCE)
     os.close(leader)
     assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
-    if number == signal.SIGKILL:  # its scratch directories are swept by `envcheck prune`
+    if number == signal.SIGKILL:  # what watches it removes its scratch directories a moment later
         wait_for(lambda: not list((tmp_path / "tmp").iterdir()))
 
 

@@ -1,4 +1,4 @@
-"""The exit codes of `envcheck doctor`, by what the Snapshot holds and what the user asked for."""
+"""`envcheck doctor` from the command line: its exit codes, by what is found and asked for, and its faces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from build import document
 from h100 import empty_machine, lost_gpu, machine, with_fault
+from test_report_verdict import hot
 
 from envcheck.checks.registry import areas
 from envcheck.cli.main import run
@@ -38,6 +39,7 @@ MACHINES: dict[str, Callable[[], Snapshot]] = {
     "empty": empty_machine,
     "lost": lost_gpu,
     "unknown": unknown,
+    "hot": lambda: hot(3),
 }
 
 
@@ -88,3 +90,29 @@ def test_what_is_found_decides(
     assert (report["status"] == "problems") == (
         name in ("fail", "lost", "empty") and "no problem" not in verdict
     )
+
+
+VERDICT = "1 problem: GPU 3 is throttled by heat"
+
+
+def printed(capsys: pytest.CaptureFixture[str], saved: Path, *options: str) -> str:
+    assert run(["doctor", "--from", str(saved / "hot"), *options]) == 1, (
+        "no face changes the exit code"
+    )
+    return capsys.readouterr().out
+
+
+def test_less_and_more(capsys: pytest.CaptureFixture[str], saved: Path) -> None:
+    assert printed(capsys, saved, "-q") == f"✗ {VERDICT}\n"
+    text, full = printed(capsys, saved), printed(capsys, saved, "-v")
+    assert "Skipped: " in full and "Skipped: " not in text
+    assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "clock_sm_mhz = 345;" in text
+
+
+def test_a_file_gets_signs_and_no_colour(
+    capsys: pytest.CaptureFixture[str], saved: Path, tmp_path: Path
+) -> None:
+    for options in ((), ("-q",)):
+        printed(capsys, saved, *options, "--output", str(tmp_path / "report"))
+        text = (tmp_path / "report").read_text()
+        assert VERDICT in text.splitlines()[0] and "\x1b" not in text

@@ -1,4 +1,4 @@
-"""`envcheck explain`: one code in full, and the table of all."""
+"""`envcheck explain`: one code in full, the table of all, and the checks that mention a word, best first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 
 import msgspec
+import pytest
 
 from envcheck.checks.registry import Check
+from envcheck.cli.main import run
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import Verdict
 from envcheck.reports.explain import explain, explain_all
@@ -73,3 +75,27 @@ def test_the_table_of_all_codes_by_area() -> None:
     assert lines[-1] == "envcheck explain CODE"
     assert all(len(line) <= 80 for line in lines)
     assert plain(explain_all([HOST, MISMATCH], colour=True)) == text
+
+
+def codes(text: str) -> list[str]:
+    return re.findall(r"^  ([A-Z]+-\d+) ", text, re.MULTILINE)
+
+
+def explained(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert run(["explain", *words]) == 0
+    return codes(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "among"),
+    [
+        (["protobuf"], "FRM-001", "FRM-001"),
+        (["illegal", "instruction"], "HOST-002", "HOST-002"),
+        (["nouveau"], "PCI-002", "PCI-002"),
+    ],
+)
+def test_a_word_finds_the_checks_that_mention_it(
+    capsys: pytest.CaptureFixture[str], words: list[str], first: str, among: str
+) -> None:
+    found = explained(capsys, *words)
+    assert found[0] == first and among in found and len(found) < 20

@@ -1,18 +1,26 @@
-"""What people read of a fleet: in its order, within 80 columns, in ASCII, without colour, with 3 machines and
-with 1,000."""
+"""What people and programs read of a fleet."""
 
 from __future__ import annotations
 
+import json
+import re
+
+import jsonschema
+import msgspec
 import pytest
 from fleet_results import (
     attribute_outlier,
+    everything,
     fleet_result,
     hostile,
     machine,
     rate_outlier,
+    three,
 )
 
-from envcheck.fleet.reports import text, words
+from envcheck.fleet.model import FleetResult
+from envcheck.fleet.reports import as_json, text, words
+from envcheck.reports.json_schema import schema
 
 
 @pytest.mark.parametrize(
@@ -61,3 +69,16 @@ def test_hostile_words_stay_in_their_place(face: object) -> None:
         assert "[bold red]markup" in shown or face is text.brief
         assert len(shown) < 400_000
     assert "\x1b[2J" not in text.render(hostile(), colour=True)
+
+
+def test_json_obeys_its_schema() -> None:
+    for found in (three(), everything(), fleet_result([])):
+        printed = json.loads(as_json.render(found))
+        jsonschema.validate(printed, schema("fleet"))
+        assert msgspec.json.decode(as_json.render(found), type=FleetResult) == found
+    jsonschema.validate(json.loads(as_json.render(hostile())), schema("fleet"))
+
+
+def test_hostile_json_shows_nothing_on_a_terminal() -> None:
+    shown = as_json.render(hostile())
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", shown)

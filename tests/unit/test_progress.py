@@ -1,12 +1,14 @@
-"""The progress line: on terminals only, one line, and nothing of it left behind."""
+"""The line on stderr while envcheck works: on terminals only, one line, and nothing of it left behind."""
 
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 import pytest
 
+from envcheck.cli.terminal import Terminal as Told
 from envcheck.reports.progress import Progress, StatusLine
 
 
@@ -75,3 +77,12 @@ def test_a_stream_that_is_gone_does_not_stop_the_run() -> None:
     closed.close()
     with Progress(closed) as progress:
         progress.update(["nvml"], 1, 2)
+
+
+def test_control_c_leaves_no_half_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    with pytest.raises(KeyboardInterrupt), Told() as shown:
+        shown.say("resolving")
+        raise KeyboardInterrupt
+    assert stream.getvalue().endswith("\r\x1b[Kenvcheck: resolving\n")
+    assert "\x1b[?25" not in stream.getvalue()

@@ -1,12 +1,15 @@
-"""What became of each machine of a roll-out, from Ansible's events and what the role's action told."""
+"""A roll-out's waves, and what became of each machine, from Ansible's events and what the action told."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from envcheck.cli.main import run
 from envcheck.exit_codes import ExitCode
 from envcheck.fleet.engines.ansible import Event
+from envcheck.fleet.rollout import waves
 from envcheck.fleet.rollout.running import RolloutRun, worst
 
 
@@ -57,3 +60,24 @@ def test_the_playbooks_are_copied_with_all_that_they_need(tmp_path: Path) -> Non
     assert {"install.yml", "roles/envcheck/action_plugins/envcheck_machine.py"} <= copied
     assert not any(name.endswith(".pyc") for name in copied)
     assert run(["fleet", "playbook", str(tmp_path / "new")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "sizes"),
+    [
+        ("1,10%,100%", 100, [1, 10, 89]),
+        ("1,10%,100%", 5, [1, 1, 3]),
+        ("1,10%,100%", 1, [1]),
+        ("1,10%,100%", 0, []),
+        ("3", 8, [3, 3, 2]),
+        ("50%", 5, [2, 2, 1]),
+        (" 2 , 100% ", 7, [2, 5]),
+    ],
+)
+def test_how_many_machines_each_wave_has(text: str, count: int, sizes: list[int]) -> None:
+    assert waves.sizes(waves.parse(text), count) == sizes
+
+
+@pytest.mark.parametrize("text", ["0", "3", "5%", "100%"])
+def test_how_many_may_fail(text: str) -> None:
+    assert waves.max_fail(f" {text} ") == text
