@@ -15,7 +15,7 @@ from .. import places, processes
 from . import child_env
 
 # As pyproject.toml asks for it: what these versions write is read here and by `uv_compile`, and
-# tests/functional/test_uv_contract.py says when another one writes it differently.
+# tests/functional/test_resolve.py says when another one writes it differently.
 LEAST, BEYOND = (0, 13), (0, 14)
 
 DEADLINE = 24 * 3600.0  # seconds for an installation: a slow line carries 5 GB in that time
