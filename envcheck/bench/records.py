@@ -44,7 +44,7 @@ class ReferenceRate(msgspec.Struct, frozen=True, kw_only=True):
     """A figure to hold a row against."""
 
     rate: float
-    kind: Literal["published", "other-gpu"]
+    kind: Literal["published", "baseline", "other-gpu"]
     about: str  # "A100 40GB SXM4, AMP, XLA, batch 256, TensorFlow 1, container 20.06"
     source: str
     least: float = 0.0  # of several that were measured; 0: there is one
@@ -67,7 +67,7 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None  # of the reference that judges it
     unsteady: bool = False  # its repetitions differ too much to be judged
     verdict: Literal["", "pass", "warn", "fail"] = ""  # "" where nothing fits to judge it by
-    verdict_by: Literal["", "published", "other-gpu"] = ""  # the figure that decided
+    verdict_by: Literal["", "published", "baseline", "other-gpu"] = ""  # the figure that decided
     verdict_words: str = ""  # "12 % below 1,309 images/s (published: …)"
     suspect: str = ""  # what the samples show first: "thermal slowdown in 38 % of the samples"
     suspect_kind: SuspectKind = ""
@@ -92,3 +92,4 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     on_cpu: bool = False  # all rows: small sizes, which say nothing about a GPU
     rows: list[RowResult] = []
     scaling: list[ScalingResult] = []
+    baseline: str = ""  # the file that rows are held against, too

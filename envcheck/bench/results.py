@@ -13,12 +13,13 @@ from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
+from .baseline import Baseline, held_against
 from .models import unit
 from .peak import utilisation
 from .peers import peer_reference, scaling
 from .places import BenchGpu, bench_gpu
 from .proof import prove
-from .records import BenchResult, RowRate, RowResult
+from .records import BenchResult, ReferenceRate, RowRate, RowResult
 from .references import references
 from .suspects import suspect
 from .verdict import is_unsteady, judged
@@ -27,8 +28,8 @@ EPOCH = 60_000  # images of mnist
 _MOST_RATE = 1e15
 
 
-def results(snapshot: Snapshot) -> BenchResult | None:
-    """None where the Snapshot has no bench."""
+def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult | None:
+    """None where the Snapshot has no bench. Raises UsageError for a baseline of something else."""
     bench = _bench(snapshot)
     if bench is None:
         return None
@@ -37,12 +38,19 @@ def results(snapshot: Snapshot) -> BenchResult | None:
     cpu = cpu_of(snapshot)
     rows = [_measured(run, gpus, bench.rows, cpu) for run in bench.rows]
     rows = [_sped_up(one, rows) for one in rows]
-    jobs = [scaling(one, rows, _of(one.run.row, gpus)) for one in rows]
-    return BenchResult(
+    found = BenchResult(
         bench=bench,
         on_cpu=bool(rows) and not any(run.row.gpus for run in bench.rows),
-        rows=[_judged(one, rows, gpus, facts) for one in rows],
-        scaling=[job for job in jobs if job is not None],
+        rows=rows,
+        baseline=baseline.name if baseline is not None else "",
+    )
+    own: Mapping[str, ReferenceRate] = {}
+    if baseline is not None and any(one.rate is not None for one in rows):
+        own = held_against(rows, baseline)
+    judged_rows = [_judged(one, rows, gpus, facts, own.get(one.run.row.name)) for one in rows]
+    jobs = [scaling(one, rows, _of(one.run.row, gpus)) for one in rows]
+    return msgspec.structs.replace(
+        found, rows=judged_rows, scaling=[job for job in jobs if job is not None]
     )
 
 
@@ -137,13 +145,14 @@ def _judged(
     rows: Sequence[RowResult],
     gpus: Mapping[str, BenchGpu],
     facts: Mapping[str, Gpu],
+    own: ReferenceRate | None,
 ) -> RowResult:
     """With what it is held against, and what follows."""
     if one.rate is None:
         return one
     found = references(one.run.row, _of(one.run.row, gpus))
     peer = peer_reference(one, rows)
-    found = [*([peer] if peer else []), *found]
+    found = [*([own] if own else []), *([peer] if peer else []), *found]
     verdict = judged(one.rate, found)
     first = suspect(one.run, facts)
     slow = verdict.verdict in ("warn", "fail") or one.unsteady or first.kind == "neighbour"

@@ -10,14 +10,14 @@ WARN = 0.05  # below what it should be
 FAIL = 0.15
 UNSTEADY = 0.10  # from the least to the most of its repetitions, of their median
 
-_KINDS = {"published": "published", "other-gpu": "the other GPUs"}
+_KINDS = {"published": "published", "baseline": "the baseline", "other-gpu": "the other GPUs"}
 
 
 class RowVerdict(NamedTuple):
     verdict: Literal["", "pass", "warn", "fail"]
     words: str = ""
     share: float | None = None  # of the reference that decided
-    by: Literal["", "published", "other-gpu"] = ""
+    by: Literal["", "published", "baseline", "other-gpu"] = ""
 
 
 NOT_JUDGED = RowVerdict("")

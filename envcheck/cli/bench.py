@@ -31,7 +31,7 @@ examples:
   envcheck bench resnet50 --plan       its rows and their minutes; runs nothing
   envcheck bench --target ~/venvs/tf --gpu 0,2
   envcheck bench --save good.json      and keep its Snapshot
-  envcheck diff good.json now.json     compared with that run
+  envcheck bench --baseline good.json  compared with that run
   envcheck bench --from bench.json     a result from another machine
 
 exit codes: 0 nothing is slower than it should be, 1 something is, 2 wrong
@@ -49,6 +49,7 @@ def add_arguments(parser: Parser) -> None:
     options.add_container(parser)
     kernels.add_gpus(parser)
     option(parser, "--batch", "N", "batch size per GPU", type=number(1, 1 << 20))
+    option(parser, "--baseline", "FILE", "also compare with the bench in this Snapshot")
     option(parser, "--rounds", "N", "repetitions of each row (default: 5)", type=number(1, 100))
     flag(parser, "--plan", "show rows, batches and minutes; run nothing")
     options.add_format(parser, json="for programs")
@@ -66,17 +67,21 @@ def run(arguments: argparse.Namespace) -> int:
     request = bench_request.request(arguments)
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
+    baseline = None if arguments.baseline is None else bench_request.baseline(arguments.baseline)
     if arguments.source is None:
         from ..bench import plan as planning
+        from ..bench.baseline_file import refuse_other
 
         seen = _look(arguments, redact=False).snapshot
         plan = planning.plan(request, seen)
         if arguments.plan:
             files.show(arguments, plan, functools.partial(bench.plan, snapshot=seen))
             return ExitCode.HEALTHY
+        if baseline is not None:
+            refuse_other(baseline, plan.rows, seen)
         collected = _measure(arguments, request, plan, seen)
     files.save(arguments, collected.snapshot)
-    found = results(collected.snapshot)
+    found = results(collected.snapshot, baseline)
     if found is None:
         raise _nothing(collected.snapshot, arguments.source)
     diagnosis = diagnose(collected.snapshot, [bench_model.AREA])

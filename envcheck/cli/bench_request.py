@@ -6,9 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..exit_codes import UsageError
-from . import files, options
+from . import files, options, sources
 
 if TYPE_CHECKING:
+    from ..bench.baseline import Baseline
     from ..bench.request import BenchRequest
 
 _RUNNING = ("--gpu", "--busy-ok", "--batch", "--rounds")  # how rows are run
@@ -31,13 +32,16 @@ def request(arguments: argparse.Namespace) -> BenchRequest:
 
 def _refuse_combinations(arguments: argparse.Namespace) -> None:
     if arguments.plan:
-        _refuse(arguments, "--plan", ("--save",))
+        _refuse(arguments, "--plan", ("--save", "--baseline"))
     if arguments.source is not None:
         if arguments.what:
             _refuse_one(arguments.what[0], "--from")
         _refuse(arguments, "--from", (*_RUNNING, "--plan"))
         options.refuse_container(arguments, "--from")
-    files.check_places(arguments, "source")
+    if arguments.baseline == "-" == arguments.source:
+        raise UsageError("--from - and --baseline - name the same standard input")
+    inputs = ("source",) if arguments.baseline == arguments.source else ("source", "baseline")
+    files.check_places(arguments, *inputs)
 
 
 def _refuse(arguments: argparse.Namespace, other: str, names: tuple[str, ...]) -> None:
@@ -52,6 +56,16 @@ def _refuse_one(name: str, other: str) -> None:
 
 def _value(arguments: argparse.Namespace, name: str) -> object:
     return getattr(arguments, name[2:].replace("-", "_"))
+
+
+def baseline(path: str) -> Baseline:
+    from ..bench import baseline_file
+    from ..facts.snapshot import LIMIT
+
+    data = sources.read(path, LIMIT)
+    if len(data) > LIMIT:
+        raise UsageError(f"--baseline {path}: more than {LIMIT >> 20} MiB is no bench's")
+    return baseline_file.read(data, path)
 
 
 def run_options(arguments: argparse.Namespace) -> list[str]:

@@ -148,6 +148,20 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     also: list[tuple[str, str]] = []
 
 
+# Worst first, as a report lists them.
+Change = Literal[
+    "failed", "problem", "unreachable", "gone", "new", "reachable", "solved", "healthy"
+]
+
+
+class MachineChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What changed on a machine since another look. problems: those that came, or that are solved."""
+
+    machine: str
+    kind: Change
+    problems: list[str] = []
+
+
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
     """Machines that did not answer, for the same reason."""
 
@@ -178,3 +192,4 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shared: list[SharedFault]
     unanswered: list[Unanswered]
     machines: list[JudgedMachine]
+    since: list[MachineChange] | None = None  # what changed; None: nothing was compared

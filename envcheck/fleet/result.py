@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .. import __version__
 from . import hosts
 from .attribute_outliers import attribute_outliers
+from .changes import changes
 from .groups import grouped
 from .model import (
     SCHEMA,
@@ -21,7 +22,10 @@ from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
 
-def result(machines: Sequence[JudgedMachine]) -> FleetResult:
+def result(
+    machines: Sequence[JudgedMachine], before: Sequence[JudgedMachine] | None = None
+) -> FleetResult:
+    """The result of these machines. before: the same fleet at another time, to list what changed."""
     states = [machine.state for machine in machines]
     by_product = products(machines)
     slow, splits = rate_outliers(by_product)
@@ -47,6 +51,7 @@ def result(machines: Sequence[JudgedMachine]) -> FleetResult:
         shared=shared_faults(machines, slow),
         unanswered=_unanswered(machines),
         machines=list(machines),
+        since=None if before is None else changes(before, machines),
     )
 
 

@@ -65,6 +65,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowReport]
     left_out: list[LeftOut]
     scaling: list[ScalingResult]
+    baseline: str
     results: list[ReportedResult]
 
 
@@ -106,6 +107,7 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
         ],
         left_out=bench.left_out,
         scaling=found.scaling,
+        baseline=found.baseline,
         results=results,
     )
 
@@ -162,7 +164,7 @@ def _verdict(found: BenchResult, results: Sequence[ReportedResult]) -> str:
         wrong += [
             f"{one.run.row.name}: {one.verdict_words or 'slower than expected'}"
             for one in found.rows
-            if one.verdict == outcome and not results
+            if one.verdict == outcome and (not results or one.verdict_by == "baseline")
         ]
         if wrong:
             return f"{number_of(len(wrong), words)}: {wrong[0]}"

@@ -132,7 +132,7 @@ def _remarks(result: RowResult) -> Iterator[tuple[str, str]]:
     run, rate = result.run, result.rate
     if result.verdict in ("warn", "fail"):
         yield result.verdict, result.verdict_words or "slower than it should be"
-    if result.suspect and not result.verdict_by:
+    if result.suspect and (not result.verdict or result.verdict_by in ("", "baseline")):
         yield "", f"first suspect: {result.suspect}"
     if result.unsteady and rate is not None:
         yield "", f"its repetitions differ by {rate.spread:.0%}: too much to be judged"

@@ -35,7 +35,11 @@ OUTCOMES = {
     "interrupted": "interrupted",
 }
 TOGETHER = {"mirrored": "MirroredStrategy", "ddp": "torch.distributed"}
-_KINDS = {"published": "published", "other-gpu": "this run's other GPUs"}
+_KINDS = {
+    "published": "published",
+    "baseline": "the baseline",
+    "other-gpu": "this run's other GPUs",
+}
 _HALVES = {"float16": "FP16", "bfloat16": "BF16"}
 
 

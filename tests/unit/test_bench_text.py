@@ -92,7 +92,7 @@ def test_foreign_words_stay_in_their_line() -> None:
         framework_version=evil,
         memory=RowMemory(tensors_mib=Unavailable(unavailable="error", detail=evil)),
     )
-    reference = b.ReferenceRate(rate=1, kind="published", about=evil, source=evil)
+    reference = b.ReferenceRate(rate=1, kind="baseline", about=evil, source=evil)
     text = shown(
         b.judged(run, verdict="warn", verdict_words=evil, suspect=evil, references=[reference])
     )

@@ -54,6 +54,7 @@ BAD = [
     (["--rounds", "0"], "is not a number from 1 to 100"),
     (["--gpu", "x"], "'x' is not a GPU's number"),
     (["--from", "/no/such/file"], "/no/such/file: No such file or directory"),
+    (["--baseline", "/no/such/file"], "/no/such/file: No such file or directory"),
     (["--from", "FILE", "--gpu", "0"], "--gpu and --from cannot be used together"),
     (["--from", "FILE", "--batch", "1"], "--batch and --from cannot be used together"),
     (["--from", "FILE", "--plan"], "--plan and --from cannot be used together"),
@@ -76,6 +77,18 @@ def test_bad_input_is_one_sentence(
     code, out, err = printed(capsys, *(file if word == "FILE" else word for word in argv))
     assert (code, out) == (2, "") and sentence in err, err
     assert "Traceback" not in err and len(err.splitlines()) <= 2
+
+
+def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    well = save(tmp_path, "well", b.ran(b.row(), 2400))
+    now = save(tmp_path, "now", b.ran(b.row(), 1900))
+    code, out, _ = printed(capsys, "--from", now)
+    assert code == 0 and "FAIL" not in out
+    code, out, _ = printed(capsys, "--from", now, "--baseline", well)
+    assert code == 1 and "the baseline" in out and "FAIL resnet50 amp xla 256" in out
+    assert printed(capsys, "--from", now, "--baseline", well, "--exit-zero")[0] == 0
+    code, out, _ = printed(capsys, "--from", well, "--baseline", well)
+    assert code == 0 and out.startswith("✓ as fast as expected: 1 of 1 row")
 
 
 @pytest.mark.parametrize(

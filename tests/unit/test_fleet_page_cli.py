@@ -25,7 +25,7 @@ def test_pages_go_where_output_says_and_none_is_stale(
     snapshots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pages = tmp_path / "pages"
-    command = ["fleet", "doctor", str(snapshots), "--format", "html", "--output", str(pages)]
+    command = ["fleet", "report", str(snapshots), "--format", "html", "--output", str(pages)]
     assert run(command) == 0
     assert capsys.readouterr().out == f"{pages}/index.html\n"
     assert sorted(path.name for path in pages.iterdir()) == [
@@ -52,7 +52,7 @@ def test_without_output_they_lie_beside_the_snapshots(
     snapshots: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
-        assert run(["fleet", "doctor", str(snapshots), "--format", "html"]) == 0
+        assert run(["fleet", "report", str(snapshots), "--format", "html"]) == 0
         assert capsys.readouterr().out == f"{snapshots}/index.html\n"
     assert (snapshots / "gpu1.html").is_file() and (snapshots / "gpu1.json").is_file()
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_judged(
     snapshots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*more: str) -> str:
-        assert run(["fleet", "doctor", str(snapshots), "--format", "html", *more]) == 2
+        assert run(["fleet", "report", str(snapshots), "--format", "html", *more]) == 2
         return capsys.readouterr().err
 
     (tmp_path / "file").write_text("")

@@ -33,9 +33,9 @@ SCALES_BADLY = warn(
     causes=[FAR_BELOW_REFERENCE, BELOW_REFERENCE],
     about=(
         "A row is compared with a published rate of the same GPU, framework, precision, compiler, batch"
-        " and number of GPUs: from 5 % below it is a warning, from 15 % a failure, unless its"
-        " repetitions differ by more than that. The first suspect comes from NVML's samples during the"
-        " run."
+        " and number of GPUs, or with a baseline: from 5 % below it is a warning, from 15 % a failure,"
+        " unless its repetitions differ by more than that. The first suspect comes from NVML's samples"
+        " during the run."
     ),
     sources=(
         "throughput_reference.csv, a source in every row",
@@ -44,7 +44,7 @@ SCALES_BADLY = warn(
     follows=(*NOTHING_RUNS, *HELD_BACK, "BEN-003"),
 )
 def rows_are_as_fast_as_references(view: SnapshotView) -> Verdicts:
-    rows = [one for one in timed(view) if one.verdict_by == "published"]
+    rows = [one for one in timed(view) if one.verdict_by in ("published", "baseline")]
     if not rows:
         raise Skip("no reference fits these rows")
     for one in worst([one for one in rows if one.verdict in ("warn", "fail")]):

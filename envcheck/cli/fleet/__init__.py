@@ -10,6 +10,7 @@ from ..parser import Parser
 SUBCOMMANDS = {
     "doctor": "report what is wrong on many machines, and which are outliers",
     "collect": "collect the Snapshots of many machines",
+    "report": "judge the Snapshots in a directory, and list what changed since others",
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
     "slurm-node": "drain this node in Slurm if the doctor's report says so (for that script)",
     "install": "install on many machines, in waves, each verified by its own doctor",
@@ -21,7 +22,8 @@ EPILOG = """\
 examples:
   envcheck fleet doctor -i hosts.ini   collect, then report what is wrong
   envcheck fleet collect -i hosts.ini  only collect
-  envcheck fleet doctor snapshots/     NAME.json files from any source
+  envcheck fleet report snapshots/     NAME.json files from any source
+  envcheck fleet report new/ --since old/   and what changed
   envcheck fleet install tensorflow -i hosts.ini --plan"""
 
 

@@ -19,7 +19,7 @@ examples:
   envcheck fleet collect -i inventory/ --forks 50 -- -u admin --ask-become-pass
   envcheck fleet collect --slurm --nodes gpu[01-16] -- --reservation=maint
 then:
-  envcheck fleet doctor fleet/"""
+  envcheck fleet report fleet/"""
 
 
 def add_arguments(parser: Parser) -> None:

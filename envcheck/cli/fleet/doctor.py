@@ -17,7 +17,7 @@ examples:
   envcheck fleet doctor -i hosts.ini           collect, then report what is wrong
   envcheck fleet doctor -i hosts.ini --limit gpu07    collect from one again, judge all
   envcheck fleet doctor -i hosts.ini --format html --output fleet-pages/
-  envcheck fleet doctor snapshots/             judge the Snapshots in a directory
+  envcheck fleet doctor                        judge the Snapshots in fleet/
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed, but a machine did not answer or checks could not run"""

@@ -67,8 +67,9 @@ def show(
     arguments: argparse.Namespace,
     *,
     profile: str | None = None,
+    since: str | None = None,
 ) -> ExitCode:
-    """Judge these machines and write what was asked for."""
+    """Judge these machines and write what was asked for. since: a directory of earlier Snapshots."""
     from ...attributes import profile_reading as reading
     from ...fleet.result import result
 
@@ -78,12 +79,20 @@ def show(
         pages = folder.path if arguments.output is None else _pages_folder(arguments.output)
         _check_pages(pages, members)
     quiet = arguments.quiet
-    found = result(judged_machines(folder, members, held_against, pages, quiet=quiet))
+    before = None if since is None else _judged_before(since, held_against, quiet=quiet)
+    found = result(judged_machines(folder, members, held_against, pages, quiet=quiet), before)
     if pages is None:
         files.write(arguments.output, _render(found, arguments))
     else:
         _write_pages(found, pages, quiet=arguments.quiet)
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
+
+
+def _judged_before(since: str, profile: Profile | None, *, quiet: bool) -> list[JudgedMachine]:
+    from ...fleet.folder import FleetFolder
+
+    folder = FleetFolder(Path(since))
+    return judged_machines(folder, members(folder), profile, quiet=quiet)
 
 
 def exit_code(found: FleetResult, fail_on: str) -> ExitCode:

@@ -36,6 +36,7 @@ def sections(
         ("unanswered", "Without a Snapshot", _unanswered(result, verbose)),
         ("blind", "Not everything could be checked", _blind(result, verbose)),
         ("shared", "In one place", _shared(result, verbose)),
+        ("changes", "What changed", _changes(result)),
         ("machines", "Machines", _machines(result, pages or {}) if verbose else []),
     ]
     made = [(name, title, [*blocks]) for name, title, blocks in found]
@@ -107,6 +108,15 @@ def _shared(result: FleetResult, verbose: bool) -> Iterator[Block]:
         yield Note([(_names(fault.machines, verbose), "code")], 2)
     if more := len(result.shared) - len(shown):
         yield Note([(f"and {more} more (-v shows them)", "")], 1)
+
+
+def _changes(result: FleetResult) -> Iterator[Block]:
+    """What changed since the directory that --since named."""
+    for change in result.since or ():
+        problems = f": {'; '.join(change.problems)}" if change.problems else ""
+        yield Note([(f"{change.machine} {change.kind}{problems}", "")], 1)
+    if result.since == []:
+        yield Note([("Nothing changed.", "")], 1)
 
 
 def _machines(result: FleetResult, pages: Mapping[str, str]) -> Iterator[Block]:
