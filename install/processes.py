@@ -29,6 +29,16 @@ _TIE = (
 )
 
 
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where that cannot be read."""
+    return int(process.resident(pid))
+
+
+def written(pid: int) -> int:
+    """Bytes that a process has written in all; growing with the time where that cannot be read."""
+    return int(process.written(pid))
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -38,16 +48,20 @@ def run(
     tick: Callable[[list[str]], None] | None = None,
     orphaned: int = signal.SIGKILL,
     both: bool = False,
+    watch: Callable[[int], None] | None = None,
 ) -> Any:
     """Run one program (an absolute path first) to its end: a ``process.Result``.
 
     deadline: seconds. env: its whole environment. tick: called between looks, with the whole lines that it
     has written to stderr since the last call; what it raises ends the program. both: of stdout, too.
     orphaned: the signal that it gets when envcheck dies; SIGTERM for one that must unlock what it holds.
+    watch: called between looks with its process id; what it raises ends the program, too.
     """
     child = _child(argv, deadline, env, cwd, orphaned)
 
     def look() -> None:
+        if watch is not None and child.pid is not None:
+            watch(child.pid)
         if tick is not None:
             lines = child.new_stdout().decode("utf-8", "replace").splitlines() if both else []
             tick(lines + child.new_stderr())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 
 import msgspec
 
 from ..exit_codes import Cannot, NotPutBack, UsageError
-from . import places
+from . import leftovers, places
 from .transaction import (
     engine_images,
     existing,
@@ -49,6 +48,7 @@ class Pruned(msgspec.Struct, kw_only=True):
     removed: list[Removed] = []
     files: int = 0  # downloads
     files_bytes: int = 0
+    leftovers: list[str] = []  # files and directories that killed runs left
     images: list[str] = []  # that engines let go of: of removed versions
     packages: list[str] = []  # that uv's cache lets go of
     freed: int = 0  # of the disk, by all of it; what is linked several times counts once
@@ -85,7 +85,7 @@ def prune(
         if not dry_run:
             work.remove_versions()
         if not work.busy:
-            work.remove_files()
+            freed += work.remove_files()
             work.clean_cache()
         freed += work.done.files_bytes if dry_run else before - _bytes(every)
     work.done.freed = max(0, freed)
@@ -156,15 +156,17 @@ class _Work:
                     hint=getattr(error, "hint", "") or "remove it yourself, and try again",
                 ) from None
 
-    def remove_files(self) -> None:
-        """Downloads, and pip's cache. What cannot be removed stays."""
+    def remove_files(self) -> int:
+        """Downloads, pip's cache, and leftovers of killed runs: the bytes of what lay outside the cache."""
+        done, elsewhere = self.done, 0
         for folder in (places.downloads(), places.cache() / "pip"):
-            before = file_list.usage([folder]).total
-            self.done.files += sum(len(names) for _, _, names in os.walk(folder))
-            if not self.done.dry_run:
-                shutil.rmtree(folder, ignore_errors=True)
-                before -= file_list.usage([folder]).total
-            self.done.files_bytes += before
+            done.files += sum(len(names) for _, _, names in os.walk(folder))
+            size = leftovers.size(folder) if done.dry_run else leftovers.remove(folder)
+            done.files_bytes += size
+        for path in leftovers.find():
+            elsewhere += leftovers.size(path) if done.dry_run else leftovers.remove(path)
+            done.leftovers.append(str(path))
+        return elsewhere
 
     def clean_cache(self) -> None:
         """Have uv let go of what it has unpacked."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck bundle tensorflow --output /media/usb/tensorflow
-on the machine without a network:
+  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar
+on the machine without a network (unpack a tar first):
   sh setup.sh
   venv/bin/envcheck install --offline ."""
 
@@ -30,7 +31,8 @@ def add_arguments(parser: Parser) -> None:
     words = "for the machine of this Snapshot; repeatable (default: machines like this one)"
     repeated = {"action": "append", "default": []}
     option(parser, "--for", "MACHINE.json", words, dest="machines", **repeated)
-    option(parser, "--output", "DIR", "a new directory (required)")
+    words = "a new directory, or a file whose name ends in .tar (required)"
+    option(parser, "--output", "PLACE", words)
     options.add_yes(parser, asks=False)
     options.add_quiet(parser)
 
@@ -46,11 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     selection.refuse_other_mode(arguments)
     selection.refuse_lock(arguments)
     if arguments.output is None:
-        raise UsageError("bundle needs --output", "envcheck bundle tensorflow --output bundle")
-    output = selection.absolute_output(arguments.output)
-    if output.name.endswith((".tar", ".gz", ".tgz", ".xz", ".bz2", ".zst", ".zip")):
         raise UsageError(
-            f"--output {arguments.output}: a bundle is a directory", "tar -cf packs it afterwards"
+            "bundle needs --output", "envcheck bundle tensorflow --output tensorflow.tar"
+        )
+    output = selection.absolute_output(arguments.output)
+    if output.name.endswith((".gz", ".tgz", ".xz", ".bz2", ".zst", ".zip")):
+        raise UsageError(
+            f"--output {arguments.output}: a bundle is a directory or a plain .tar: its"
+            " contents are already compressed"
         )
     from ..install.export import make_bundle
     from ..install.reports import bundled

@@ -18,7 +18,7 @@ zsh (with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc):
 fish:
   envcheck completion fish > ~/.config/fish/completions/envcheck.fish"""
 
-_PATHS = ("FILE", "DIR", "BUNDLE", "WHERE")  # what stands for a path in the help
+_PATHS = ("FILE", "DIR", "BUNDLE", "PLACE", "WHERE")  # what stands for a path in the help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import resource
 import signal
 import stat
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -71,9 +73,23 @@ def _explained(error: Exception) -> ExitCode:
         return ExitCode.USAGE
     if os.environ.get("ENVCHECK_DEBUG"):
         messages.trace()
-    messages.say(f"internal error: {type(error).__name__}: {error}")
-    messages.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
+    sentence = f"internal error: {type(error).__name__}: {error}"
+    hint = "please report it, with what it prints under ENVCHECK_DEBUG=1"
+    limited = limit_explained(error)
+    sentence, hint = limited or (sentence, hint)
+    messages.say(sentence)
+    messages.hint(hint)
+    if limited:
+        _await_threads()
     return ExitCode.COULD_NOT_LOOK
+
+
+def _await_threads() -> None:
+    """Let threads come to their end: for one that Python cuts off, glibc opens libgcc_s, and where that
+    cannot be opened any more, it aborts the process."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(timeout=5)
 
 
 def build_parser(argv: Sequence[str] = ()) -> Parser:
@@ -117,3 +133,21 @@ def _uninterrupted() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def limit_explained(error: BaseException) -> tuple[str, str] | None:
+    """(sentence, hint) of an error that a limit is to blame for; None for any other."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        words = "envcheck needs more open files than it may have"
+        return f"{words} ({most})", "raise the limit for this shell: ulimit -n 1024"
+    no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    no_mapping = isinstance(error, ImportError) and "failed to map" in str(error)
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or no_thread or no_mapping:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return "there is not enough memory or threads", "close other programs, and try again"
+        words = f"envcheck may use only {limit >> 20} MiB of memory, and needs more"
+        return words, "lift the limit for this shell: ulimit -v unlimited"
+    return None

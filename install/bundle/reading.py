@@ -20,7 +20,7 @@ from .index import BundleIndex
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of an index, lock or stack
 _COPY_AGAIN = "copy the bundle again from where it was made"
-_HINT = "envcheck bundle writes one: a directory"
+_HINT = "envcheck bundle writes one, as a directory or as a tar to be unpacked"
 
 
 class Bundle:
@@ -28,9 +28,16 @@ class Bundle:
 
     def __init__(self, place: str) -> None:
         self.place = place
+        if Path(place).suffix == ".tar":
+            raise UsageError(
+                f"{place}: a tar of the wheel mode is unpacked first, and an image's is for --mode container",
+                f"tar -xf {place}, then --offline DIRECTORY",
+            )
         if not Path(place).exists():
             raise self._wrong("No such file or directory")
         self.index = self._read_index()
+        if self.index.mode != "wheel":
+            raise self._wrong("this holds a container image: install it with --mode container")
 
     def lock(self) -> Lockfile:
         return pylock.parse(self._text(index.LOCK), f"{self.place}: {index.LOCK}")

@@ -1,4 +1,4 @@
-"""Writes a bundle: a directory, whole or not at all, each file verified on its way."""
+"""Writes a bundle: a directory or a tar, whole or not at all, each file verified on its way."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import hashlib
 import io
 import os
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -47,13 +48,15 @@ def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> 
     text = msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n"
     whole = {NAME: Content.of(text), **dict(sorted(contents.items()))}
     check(target)
-    put(target, whole)
+    put(target, whole, f"{target.stem}/")
 
 
-def put(target: Path, contents: Mapping[str, Content], option: str = "--output") -> None:
-    """Write a directory; it appears when it is whole.
+def put(
+    target: Path, contents: Mapping[str, Content], top: str = "", option: str = "--output"
+) -> None:
+    """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
 
-    Raises UsageError where it cannot be written, Cannot where there is
+    top: what names in a tar begin with. Raises UsageError where it cannot be written, Cannot where there is
     no room for it, CouldNotLook for a source that is not what its hash says. What failed leaves nothing.
     """
     check_room(target, sum(content.size for content in contents.values()))
@@ -62,11 +65,18 @@ def put(target: Path, contents: Mapping[str, Content], option: str = "--output")
             dir=target.parent, prefix=f".{target.name}.", ignore_cleanup_errors=True
         ) as temporary:
             made = Path(temporary, target.name)
-            _write_directory(made, contents)
+            if is_tar(target):
+                _write_tar(made, contents, top)
+            else:
+                _write_directory(made, contents)
             made.rename(target)
     except OSError as error:
         kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
         raise kind(f"{option} {target}: {error.strerror or error}; nothing was written") from None
+
+
+def is_tar(target: Path) -> bool:
+    return target.suffix == ".tar"
 
 
 def check(target: Path, option: str = "--output") -> None:
@@ -100,6 +110,21 @@ def _write_directory(made: Path, contents: Mapping[str, Content]) -> None:
             shutil.copyfileobj(source, file, _CHUNK)
             file.flush()
             os.fsync(file.fileno())
+
+
+def _write_tar(made: Path, contents: Mapping[str, Content], top: str) -> None:
+    """Deterministic: names in the order of the contents, no owner, no times. top: what they begin with."""
+    with made.open("wb") as file:
+        options: dict[str, Any] = {"format": tarfile.PAX_FORMAT, "copybufsize": _CHUNK}
+        with tarfile.open(fileobj=file, mode="w|", **options) as tar:
+            for name, content in contents.items():
+                entry = tarfile.TarInfo(f"{top}{name}")
+                entry.size = content.size
+                entry.mode = 0o755 if name.endswith(_PROGRAMS) else 0o644
+                with _verified(name, content) as source:
+                    tar.addfile(entry, source)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 class _Hashed:

@@ -14,20 +14,54 @@ from msgspec import Meta
 
 PUBLIC = "public"  # the name of the index that pip and uv are configured with
 
-Name = Annotated[str, Meta(pattern=r"\A[a-z0-9]+(-[a-z0-9]+)*\Z")]  # "my-stack"
-Distribution = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\Z")]
-ReleaseName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.+_-]*\Z")]  # "2.21.0"
-# On normalised package names: "nvidia-*".
-NamePattern = Annotated[str, Meta(pattern=r"\A([a-z0-9*?-]|\[[a-z0-9-]+\])+\Z")]
-Minor = Annotated[str, Meta(pattern=r"\A3\.\d+\Z")]  # "3.11"
-Glibc = Annotated[str, Meta(pattern=r"\A(\d+\.\d+)?\Z")]  # "2.17"
-Capability = Annotated[str, Meta(pattern=r"\A(sm|compute)_\d{2,3}[af]?\Z")]  # "compute_90"
-CheckCode = Annotated[str, Meta(pattern=r"\A[A-Z]+-\d{3}\Z")]  # "FRM-001"
-Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Word = Annotated[str, Meta(pattern=r"\A[a-z0-9_.+-]+\Z")]  # "x86_64", "avx", "cmake"
-Filled = Annotated[str, Meta(pattern=r"\S")]
-Date = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\d)?\Z")]  # "2026-03-06"
+# Texts of a form: a mistake says "… is not TITLE".
+Name = Annotated[str, Meta(pattern=r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", title="a name such as my-stack")]
+Distribution = Annotated[
+    str, Meta(pattern=r"\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\Z", title="a package's name")
+]
+ReleaseName = Annotated[
+    str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9.+_-]*\Z", title='a name such as "2.21.0"')
+]
+NamePattern = Annotated[
+    str,
+    Meta(
+        pattern=r"\A([a-z0-9*?-]|\[[a-z0-9-]+\])+\Z",
+        title='a pattern on normalised package names such as "nvidia-*"',
+    ),
+]
+Minor = Annotated[str, Meta(pattern=r"\A3\.\d+\Z", title='a minor version such as "3.11"')]
+Glibc = Annotated[str, Meta(pattern=r"\A(\d+\.\d+)?\Z", title='a version such as "2.17"')]
+Capability = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(sm|compute)_\d{2,3}[af]?\Z",
+        title='a capability such as "sm_80" or "compute_90"',
+    ),
+]
+CheckCode = Annotated[str, Meta(pattern=r"\A[A-Z]+-\d{3}\Z", title='a check such as "FRM-001"')]
+Sha256 = Annotated[
+    str, Meta(pattern=r"\A[0-9a-f]{64}\Z", title="64 hexadecimal digits, in lower case")
+]
+Word = Annotated[
+    str, Meta(pattern=r"\A[a-z0-9_.+-]+\Z", title='a word such as "x86_64", "avx" or "cmake"')
+]
+Filled = Annotated[str, Meta(pattern=r"\S", title="a text: it is empty")]
+Date = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\d)?\Z", title='a date such as "2026-03-06"')]
 Size = Annotated[int, Meta(ge=0)]  # MiB
+FORMS = (
+    Name,
+    Distribution,
+    ReleaseName,
+    NamePattern,
+    Minor,
+    Glibc,
+    Capability,
+    CheckCode,
+    Sha256,
+    Word,
+    Filled,
+    Date,
+)
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,13 +14,16 @@ from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...exit_codes import UsageError
+from ...suggestions import did_you_mean
 from ..network.addresses import is_loopback, is_one_word
-from .model import PUBLIC, Release, Stack
+from .model import FORMS, PUBLIC, Build, Index, Release, Sdist, Stack
 
 Path = tuple[str | int, ...]  # of a key: ("releases", 2, "python", 0)
 
 _FORM = "envcheck explain stack-file describes the form"
 _TOO_LONG = re.compile(r"[0-9]{200}")  # three times a sha256; Python refuses 4,300 digits
+_TABLES = (Stack, Index, Sdist, Build, Release)
+_FORMS = {repr(meta.pattern)[1:-1]: meta.title for form in FORMS for meta in get_args(form)[1:]}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOADER = frozenset(("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
 
@@ -34,8 +37,7 @@ def read(text: str, where: str) -> Stack:
     try:
         stack = msgspec.convert(data, Stack)
     except msgspec.ValidationError as error:
-        what, _, at = str(error).partition(" - at `$")
-        raise _mistake(where, at.strip(".`"), what) from None
+        raise _schema_error(str(error), data, where) from None
     for path, sentence in _mistakes(stack):
         raise mistake(where, path, sentence)
     newest_first = sorted(stack.releases, key=lambda one: Version(one.version), reverse=True)
@@ -45,11 +47,8 @@ def read(text: str, where: str) -> Stack:
 def mistake(where: str, path: Path, sentence: str) -> UsageError:
     """ "my.toml: releases[1].python[0]: …"; the first release is releases[0]."""
     at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return _mistake(where, at.removeprefix("."), sentence)
-
-
-def _mistake(where: str, at: str, sentence: str) -> UsageError:
-    return UsageError(f"{f'{where}: {at}' if at else where}: {sentence}", _FORM)
+    place = f"{where}: {at.removeprefix('.')}" if at else where
+    return UsageError(f"{place}: {sentence}", _FORM)
 
 
 def _parsed(text: str, where: str) -> dict[str, Any]:
@@ -65,6 +64,36 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         raise UsageError(f"{where}:{error.lineno}:{error.colno}: {sentence}", _FORM) from None
     except RecursionError:
         raise UsageError(f"{where}: this is no stack: it is nested too deeply") from None
+
+
+def _schema_error(message: str, data: Any, where: str) -> UsageError:
+    what, _, at = message.partition(" - at `$")
+    path = _path(at.rstrip("`"), data)
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        known = {field.encode_name for kind in _TABLES for field in msgspec.structs.fields(kind)}
+        meant = did_you_mean(found[1].replace("_", "-"), known)
+        return mistake(where, (*path, found[1]), f'"{found[1]}" is no key here{meant}')
+    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
+        return mistake(where, path, f'"{found[1]}" is missing')
+    if found := re.fullmatch(r"Expected `str` matching regex '(.*)'", what):
+        return mistake(where, path, f'"{_at(data, path)}" is not {_FORMS[found[1]]}')
+    return mistake(where, path, what)
+
+
+def _path(at: str, data: Any) -> Path:
+    """``.releases[0].python[1]`` as a path. Of a table with free keys, ``[...]`` is the first wrong one."""
+    path: Path = ()
+    for key, index in re.findall(r"\.([\w-]+)|\[(\d+|\.\.\.)\]", at):
+        if index == "...":
+            key = next((k for k, v in _at(data, path).items() if not isinstance(v, str)), "")
+        path = (*path, int(index) if index.isdigit() else key)
+    return path
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
 
 
 def _mistakes(stack: Stack) -> Iterator[tuple[Path, str]]:

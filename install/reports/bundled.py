@@ -8,6 +8,7 @@ from typing import Any
 
 from ...reports.page import KEY, Page
 from ..bundle.index import PYTHON, BundleIndex
+from ..bundle.writing import is_tar
 from .amounts import size
 
 
@@ -29,5 +30,10 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
     page.entry("envcheck", f"{manifest.envcheck}, for Python {pythons}", KEY)
     page.blank()
     page.paragraph(("On the machine without a network:", ""))
-    page.command(f"sh {shlex.quote(place.name)}/setup.sh")
+    name, inside = shlex.quote(place.name), shlex.quote(place.stem)
+    if not is_tar(place):
+        page.command(f"sh {name}/setup.sh")
+    else:
+        page.command(f"tar -xf {name}")
+        page.command(f"sh {inside}/setup.sh")
     return page.text()

@@ -71,6 +71,8 @@ def pruned(done: Pruned, **style: Any) -> str:
     if done.files:
         fetched = number_of(done.files, "fetched file")
         removed.append(f"{fetched} that no version needs, {size(done.files_bytes)}")
+    if done.leftovers:
+        removed.append(f"leftovers of interrupted runs: {_some(done.leftovers)}")
     if done.packages:
         removed.append(f"unpacked in uv's cache: {_some(done.packages)}")
     kept = [f"{k.version} of {k.environment}, {size(k.bytes_total)}: {k.why}" for k in done.kept]

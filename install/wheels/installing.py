@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ... import scratch
-from ...exit_codes import PutBack
+from ...exit_codes import CouldNotLook, PutBack
 from ...findings.shell import word
 from .. import places, pylock
 from ..catalogue.model import Stack
 from ..downloads import Downloads
 from ..lockfile import LockedFile, LockedPackage, Lockfile
-from . import child_env, contents, logs, sdists, uv, uv_compile
+from . import child_env, contents, logs, sdists, uv, uv_compile, uv_watch
 from .indexes import Indexes
 
 # uv knows a wheel that it has built again by the sdist alone: not by its flags, nor by the packages that it
@@ -115,6 +115,18 @@ def _run(
     env: Mapping[str, str] | None = None,
 ) -> Any:
     """One run of uv: a ``process.Result``. indexes: whose files may be fetched; None: no network."""
+    watch = uv_watch.Watch("the server of the packages")
+    fetched = False
+
+    def seen(lines: list[str]) -> None:
+        nonlocal fetched
+        fetched = fetched or any(line.startswith("Prepared ") for line in lines)
+        target.seen(lines)
+
+    def look(pid: int) -> None:
+        if not fetched:
+            watch(pid)
+
     with scratch.directory() as folder:
         listed, config = folder / "pylock.uv.toml", folder / "uv.toml"
         listed.write_text(pylock.for_uv(packages, target.source.url), encoding="utf-8")
@@ -126,10 +138,14 @@ def _run(
         if indexes is not None:
             settings |= child_env.online(folder) | uv_compile.access(indexes)
             settings["UV_HTTP_RETRIES"] = "5"
-        return logs.run(
-            [*argv, "-r", listed, *options],
-            log=log,
-            env={**settings, **(env or {}), "TMPDIR": str(folder)},
-            deadline=uv.DEADLINE,
-            seen=target.seen,
-        )
+        try:
+            return logs.run(
+                [*argv, "-r", listed, *options],
+                log=log,
+                env={**settings, **(env or {}), "TMPDIR": str(folder)},
+                deadline=uv.DEADLINE,
+                seen=seen,
+                watch=None if indexes is None else look,
+            )
+        except CouldNotLook as error:
+            raise PutBack(str(error), error.hint) from None

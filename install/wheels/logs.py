@@ -23,10 +23,11 @@ def run(
     env: Mapping[str, str],
     deadline: float,
     seen: Callable[[list[str]], None] = lambda lines: None,
+    watch: Callable[[int], None] | None = None,
 ) -> Any:
     """Run one program and append its output to the log: a ``process.Result``.
 
-    deadline: seconds. seen: gets the lines as they come.
+    deadline: seconds. seen: gets the lines as they come. watch: as in ``processes.run``.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab", buffering=0) as file:
@@ -39,7 +40,7 @@ def run(
 
         # From the root: no project, workspace or .python-version is found there.
         result = processes.run(
-            argv, deadline=deadline, env=env, cwd=Path("/"), tick=tick, both=True
+            argv, deadline=deadline, env=env, cwd=Path("/"), tick=tick, watch=watch, both=True
         )
         file.truncate(start)  # the last lines may be missing there, and now they are in order
         whole = (result.stdout + result.stderr).decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...exit_codes import Cannot, CouldNotLook
 from .. import places, processes
-from . import child_env
+from . import child_env, uv_watch
 
 # As pyproject.toml asks for it: what these versions write is read here and by `uv_compile`, and
 # tests/functional/test_resolve.py says when another one writes it differently.
@@ -103,14 +103,17 @@ def settings() -> dict[str, str]:
     }
 
 
-def run_online(arguments: Sequence[str | Path], env: Mapping[str, str], config: Path) -> Any:
-    """One run of uv that asks indexes: a ``process.Result``.
+def run_online(
+    arguments: Sequence[str | Path], env: Mapping[str, str], config: Path, whose: str
+) -> Any:
+    """One run of uv that asks indexes: a ``process.Result``. Raises CouldNotLook as ``uv_watch.Watch`` does.
 
-    config: the only uv.toml that counts, in a folder for its temporary files.
+    config: the only uv.toml that counts, in a folder for its temporary files. whose: the indexes, for people.
     """
     argv = [*program(), "--config-file", config, *arguments]
     whole = {**settings(), "UV_HTTP_RETRIES": _RETRIES, **env, "TMPDIR": str(config.parent)}
-    return processes.run(argv, deadline=_RESOLVING, env=whole, cwd=config.parent)
+    watch = uv_watch.Watch(whose)
+    return processes.run(argv, deadline=_RESOLVING, env=whole, cwd=config.parent, watch=watch)
 
 
 def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:

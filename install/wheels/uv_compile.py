@@ -22,6 +22,7 @@ from ... import scratch
 from ...data import packages
 from ...exit_codes import CouldNotLook
 from ..catalogue.model import PUBLIC
+from ..network import addresses
 from . import child_env, uv
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, OfferedFile, Pin, Question, Target
@@ -135,7 +136,9 @@ def _once(question: Question, target: Target, indexes: Indexes, options: Sequenc
         argv += [f"--no-binary={sdist.name}" for sdist in question.sdists]
         argv += [] if question.dependencies else ["--no-deps"]
         env = {**child_env.online(folder), **access(indexes)}
-        return uv.run_online(argv, env, settings)
+        hosts = sorted({addresses.host(indexes.url(name)) for name in indexes.names})
+        whose = f"the index {hosts[0]}" if len(hosts) == 1 else f"one of {', '.join(hosts)}"
+        return uv.run_online(argv, env, settings, whose)
 
 
 def _project(question: Question, indexes: Indexes) -> dict[str, Any]:

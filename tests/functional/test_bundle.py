@@ -111,8 +111,8 @@ def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) 
     [
         (["--output", "/"], "this exists already"),
         (["--output", "/nowhere-at-all/x"], "there is no directory /nowhere-at-all"),
-        (["--output", "x.tar"], "a bundle is a directory"),
-        ([], "bundle needs --output"),
+        (["--output", "x.tar.gz"], "a directory or a plain .tar"),
+        ([], "--output tensorflow.tar"),
         (["--output", "x", "--python", "3"], "this is not a version of Python"),
         (["--output", "x", "--for", "/nowhere.json"], "/nowhere.json: No such file"),
     ],
@@ -169,7 +169,7 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
     result = alone(home, *script, PYTHON=str(python))
     assert planted_modules.ran(planted) == []
     command = result.stdout.decode().strip()
-    assert command.endswith(f"install --offline '{made}'")
+    assert command.endswith(f"install --mode wheel --offline '{made}'")
     done = alone(home, "sh", "-c", f"{command} --yes --format json")
     assert json.loads(done.stdout)["result"] == "installed"
     assert b"already" in alone(home, "sh", "-c", f"{command} --format json").stdout

@@ -23,6 +23,8 @@ XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in XDG:
         monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
@@ -115,8 +117,11 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     other = places.downloads() / ("cd" * 32) / "a.whl"
     other.parent.mkdir(parents=True)
     other.write_bytes(b"x" * 100_000)
+    (left := Path(os.environ["TMPDIR"], "envcheck-held-x")).mkdir()
+    os.utime(left, (1e9, 1e9))
     before = everything(root)
     text = printed("prune", "--dry-run")
+    assert "leftovers of interrupted runs" in text and str(left) in text and left.exists()
     assert f"would be removed  {versions[0]} of tiny" in text
     assert f"would be removed  {cut_off} of tiny" in text
     assert "for envcheck rollback" in text and "in use" in text and "This would free" in text
@@ -129,6 +134,7 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     }
     assert done["files"] == 1 and done["freed"] > 100_000 and done["notes"] == []
     assert not other.exists()
+    assert done["leftovers"] == [str(left)] and not left.exists()
     assert names(root) == {"current", ".envcheck", *versions[1:]}
     printed("prune", "tiny", "--keep", "0")
     assert names(root) == {"current", ".envcheck", versions[2]}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import signal
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,13 +36,18 @@ def at_every_change(work: Callable[[], object], check: Callable[[int], object]) 
         assert number > 3, "there are that many changes at least"
 
 
-def test_there_is_never_half_a_bundle(tmp_path: Path) -> None:
-    target = tmp_path / "out" / "bundle"
+@pytest.mark.parametrize("name", ["bundle", "bundle.tar"])
+def test_there_is_never_half_a_bundle(tmp_path: Path, name: str) -> None:
+    target = tmp_path / "out" / name
     target.parent.mkdir()
 
     def contents() -> dict[str, bytes]:
-        files = [path for path in target.rglob("*") if path.is_file()]
-        return {str(path.relative_to(target)): path.read_bytes() for path in files}
+        if target.is_dir():
+            files = [path for path in target.rglob("*") if path.is_file()]
+            return {str(path.relative_to(target)): path.read_bytes() for path in files}
+        with tarfile.open(target) as tar:
+            found = {one.name.partition("/")[2]: tar.extractfile(one) for one in tar}
+            return {path: file.read() for path, file in found.items() if file is not None}
 
     def check(ended: int) -> None:
         if ended == 3:

@@ -1,4 +1,4 @@
-"""Whatever a registry sends: one sentence that names it, without secrets, and no crash."""
+"""Whatever a registry sends, however slowly: one sentence that names it, without secrets, and no crash."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from registry_home import QUICK, log_in, settle
 from token_server import TokenServer
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError
+from envcheck.install.network import transport
 from envcheck.install.network.session import Session
 from envcheck.install.registry.client import RegistryClient
 from envcheck.install.registry.image import Image
@@ -90,6 +91,25 @@ def test_another_one_than_its_digest_names(server: BadServer, what: str) -> None
     with pytest.raises(CouldNotLook, match="the manifest of") as caught, Session() as session:
         RegistryClient(session).resolve(parse(image.pinned), "x86_64")
     assert image.digest in str(caught.value) and other.digest in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["manifest", "config", "token"])
+def test_an_answer_that_trickles_has_an_end(
+    server: BadServer, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A byte a second is never silent: there is an end to all of an answer."""
+    monkeypatch.setattr(transport, "PAGE_SECONDS", 0.3)
+    slow = Way(rate=1, times=None)
+    if what == "token":
+        server.file("/token", b'{"token": "' + b"x" * 2000 + b'"}')
+        server.behave("/token", slow)
+        asked = f'Bearer realm="{server.url}/token",service="x"'
+        server.gate = lambda seen: "" if seen.path.startswith("/token") else asked
+    else:
+        config = resolved(server).config_text.encode()
+        server.behave(TAG if what == "manifest" else standin_image.blob(config), slow)
+    with pytest.raises(CouldNotLook, match="does not answer any more"):
+        resolved(server)
 
 
 SECRETS = ("pass-word-secret", "token-secret", "signature-secret", "c29tZWJvZHk6")

@@ -315,3 +315,21 @@ def _size(file):
 
 def _content(file, limit):
     return b"" if file is None else os.pread(file.fileno(), limit, 0)
+
+
+def resident(pid):
+    """Bytes of memory that a process holds; 0 where that cannot be read."""
+    try:
+        with open("/proc/%d/statm" % pid) as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def written(pid):
+    """Bytes that a process has written in all; growing with the time where that cannot be read."""
+    try:
+        with open("/proc/%d/io" % pid) as file:
+            return int(file.read().split("wchar:")[1].split()[0])
+    except (OSError, ValueError, IndexError):
+        return int(time.monotonic() * 65536)

@@ -1,0 +1,36 @@
+"""The command line under limits of the shell: one sentence that names the limit."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli import PYTHON, environment
+from processes import PATIENCE
+
+from envcheck.exit_codes import ExitCode
+
+
+@pytest.mark.parametrize(
+    ("what", "limit", "sentence"),
+    [
+        (resource.RLIMIT_NOFILE, 6, "may open only 6 files at once|Too many open files"),
+        (resource.RLIMIT_AS, 60 << 20, "may use only 60 MiB of memory, and needs more"),
+    ],
+)
+def test_a_limit_is_one_sentence(what: int, limit: int, sentence: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [PYTHON, "-m", "envcheck", "install", "--plan"],
+        capture_output=True,
+        env=environment(HOME=str(tmp_path)),
+        preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
+        timeout=PATIENCE,
+        check=False,
+    )
+    error = done.stderr.decode()
+    assert re.search(sentence, error) and "Traceback" not in error
+    assert "internal error" not in error
+    assert done.returncode == ExitCode.COULD_NOT_LOOK
