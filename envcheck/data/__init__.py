@@ -64,4 +64,4 @@ def _cell(cell: str, hint: Any) -> Any:
 
 
 def _made(kind: type, text: str) -> Any:
-    return re.compile(text) if kind is re.Pattern else kind(text)
+    return re.compile(text) if (get_origin(kind) or kind) is re.Pattern else kind(text)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+
+from packaging.version import Version
 
 from . import table
 from .versions import parse_version
@@ -17,8 +20,20 @@ def unstated(name: str, version: str) -> tuple[tuple[str, str], ...]:
     if has is None:
         return ()
     minor = ".".join(map(str, has.release[:2]))
-    return tuple(
+    torch = built_for(has)
+    own = ((torch, "it is compiled for that PyTorch alone: importing it fails"),) if torch else ()
+    return own + tuple(
         (row["requires"].format(minor=minor), row["consequence"].format(minor=minor))
         for row in table("unstated_requirements")
         if row["name"] == name and SpecifierSet(row["versions"]).contains(has.public, True)
     )
+
+
+# As PyTorch Geometric and flash-attention write it: "2.1.2+pt21cu118", "2.5.8+cu12torch2.3cxx11abifalse".
+_BUILT_FOR = re.compile(r"(?:pt|torch)(\d)\.?(\d{1,2})(?!\d)")
+
+
+def built_for(version: Version) -> str:
+    """The PyTorch that a build says it was compiled with, as a requirement; "" where it says none."""
+    found = _BUILT_FOR.search(version.local or "")
+    return f"torch=={found[1]}.{found[2]}.*" if found else ""

@@ -69,7 +69,6 @@ class Packages(Facts, frozen=True, kw_only=True):
     # what the frameworks require, and theirs in turn: what of it is installed is among the distributions
     required: Maybe[list[str]] = NOT_COLLECTED
     horovod_extensions: Maybe[list[HorovodExtension]] = NOT_COLLECTED
-    pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
 
 
 class PackageInLock(Facts, frozen=True, kw_only=True):
@@ -278,3 +277,5 @@ class Environment(Facts, frozen=True, kw_only=True):
     variables: dict[str, str] = {}  # those that change how a GPU stack behaves; set ones only
     # whether this user may write to CUDA_CACHE_PATH, where that is set
     cuda_cache_writable: Maybe[bool] = NOT_COLLECTED
+    # of the variables that name a toolkit those whose directory is not there
+    absent_directories: list[str] = []

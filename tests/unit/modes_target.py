@@ -197,7 +197,7 @@ def new_protobuf() -> Snapshot:
 def old_pynvml() -> Snapshot:
     found = good_packages()
     both = [*found.distributions, dist("pynvml", "11.5.3"), dist("nvidia-ml-py", "12.560.30")]
-    return with_target(packages=packages(*both, pynvml_module_version="11.5.3"))
+    return with_target(packages=packages(*both))
 
 
 def tensorrt_cudnn() -> Snapshot:

@@ -36,7 +36,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment, FrameworkGpu, Shadow
 from envcheck.findings.model import CheckResult
 
-CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15, 16)]
+CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15, 17)]
 
 
 def on(code: str, **values: str) -> CheckResult:
@@ -202,21 +202,50 @@ def test_a_note_says_what_the_container_was_started_without() -> None:
     assert not container("ENV-009", gpus=True, NVIDIA_DRIVER_CAPABILITIES="all").note
 
 
-# ENV-004
-
-
-def test_tf32_switched_off_where_there_is_tf32() -> None:
-    assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="0").outcome == "warn"
+def test_tf32_switched_off_where_there_is_none() -> None:
     assert of_gpus("ENV-004", gpu(0, "Tesla T4", "7.5"), NVIDIA_TF32_OVERRIDE="0").outcome == "pass"
-    assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="1").outcome == "pass"
 
 
-# ENV-005, ENV-007, ENV-010, ENV-016
+@pytest.mark.parametrize(
+    ("installed", "values", "outcome"),
+    [
+        (dist("numba", "0.60.0"), {"NUMBA_ENABLE_CUDASIM": "1"}, "fail"),
+        (dist("numpy", "2.0.0"), {"NUMBA_ENABLE_CUDASIM": "1"}, "pass"),
+        (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "cpu"}, "warn"),
+        (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "cuda,cpu"}, "pass"),
+        (dist("torch", "2.0.1"), {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "fail"),
+        (dist("torch", "2.1.0"), {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "pass"),
+    ],
+)
+def test_variables_of_packages(installed: Any, values: dict[str, str], outcome: str) -> None:
+    probes = {"packages": packages(installed), "environment": Environment(variables=values)}
+    assert judge(good_snapshot(**probes), "ENV-017", "environment").outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "outcome"),
+    [("CUDA_HOME", "", "pass"), ("CUDA_HOME", "gone", "warn"), ("BNB_CUDA_VERSION", "118", "warn")],
+)
+def test_variables_that_lead_to_another_cuda(
+    tmp_path: Path, place: str, value: str, outcome: str
+) -> None:
+    given = str(tmp_path / value) if place == "CUDA_HOME" else value
+    made = environment_probe.collect(Context({place: given})).values  # type: ignore[no-untyped-call]
+    probes = {
+        "packages": packages(dist("bitsandbytes", "0.45.0")),
+        "torch": tensorflow(name="torch", built_cuda="12.4"),
+        "environment": Environment(**made),
+    }
+    assert judge(good_snapshot(**probes), "ENV-017", "environment").outcome == outcome
+
+
+# ENV-004, ENV-005, ENV-007, ENV-010, ENV-017
 
 
 @pytest.mark.parametrize(
     ("code", "values", "outcome"),
     [
+        ("ENV-004", {"NVIDIA_TF32_OVERRIDE": "1"}, "pass"),
         ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "1"}, "warn"),
         ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "0"}, "pass"),
         ("ENV-007", {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"}, "pass"),
@@ -225,10 +254,10 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"}, "warn"),
         ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "0"}, "pass"),
         ("ENV-007", {"LD_PRELOAD": "/opt/libnvJitLink.so.12"}, "warn"),
-        ("ENV-016", {"CUDA_CACHE_DISABLE": "1"}, "warn"),
-        ("ENV-016", {"CUDA_CACHE_DISABLE": "0", "CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
-        ("ENV-016", {"CUDA_CACHE_MAXSIZE": "1048576"}, "warn"),
-        ("ENV-016", {"CUDA_FORCE_PTX_JIT": "1"}, "warn"),
+        ("ENV-005", {"CUDA_CACHE_DISABLE": "1"}, "warn"),
+        ("ENV-005", {"CUDA_CACHE_DISABLE": "0", "CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
+        ("ENV-005", {"CUDA_CACHE_MAXSIZE": "1048576"}, "warn"),
+        ("ENV-005", {"CUDA_FORCE_PTX_JIT": "1"}, "warn"),
     ],
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
@@ -253,7 +282,7 @@ def test_a_cache_of_kernels_that_cannot_be_written(
     context = Context({"CUDA_CACHE_PATH": str(tmp_path / place)})
     made = environment_probe.collect(context).values  # type: ignore[no-untyped-call]
     found = good_snapshot(environment=Environment(**made))
-    assert judge(found, "ENV-016", "environment").outcome == outcome
+    assert judge(found, "ENV-005", "environment").outcome == outcome
 
 
 # ENV-011

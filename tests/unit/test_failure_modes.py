@@ -124,7 +124,7 @@ ROWS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
     "20 placeholder": (targeted.placeholder, {"PKG-002": "fail"}),
     "20 old system": (machines.old_system, {"HOST-003": "fail"}),
     "21 protobuf": (targeted.new_protobuf, {"FRM-001": "fail"}),
-    "22 pynvml": (targeted.old_pynvml, {"PKG-006": "warn"}),
+    "22 pynvml": (targeted.old_pynvml, {"PKG-003": "warn"}),
     "23 TensorRT's cuDNN": (targeted.tensorrt_cudnn, {"LIB-006": "warn"}),
     "24 a library crashes": (targeted.crashing_library, {"LIB-007": "warn"}),
     "25 horovod": (targeted.hollow_horovod, {"PKG-011": "fail"}),

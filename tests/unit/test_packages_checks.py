@@ -24,7 +24,7 @@ from targets import (
 from envcheck.facts.target import Distribution, Loader, Overwritten
 from envcheck.findings.model import CheckResult
 
-CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 6, 8, 9, 11, 13)]
+CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 8, 9, 11, 13, 22)]
 
 
 def on(code: str, *distributions: Distribution, **probes: Any) -> CheckResult:
@@ -179,6 +179,15 @@ TF_CUDA = [f"{name}=={version} ; extra == 'and-cuda'" for name, version in AND_C
         ("torch 2.3.0", "numpy numpy 2.0.0", "pass", "", ""),
         ("torchaudio 2.11.0", "x torch 2.10.0", "fail", "symbol", "'torchaudio<2.11.0' torch=="),
         ("torchaudio 2.11.0", "x torch 2.12.0", "pass", "", ""),
+        (
+            "tf-keras 2.17.0",
+            "tensorflow<2.18,>=2.17 tensorflow 2.16.1",
+            "fail",
+            "that tensorflow alone",
+            "tf-keras~=2.16.0 tensorflow==2.16.1",
+        ),
+        ("torch-scatter 2.1.2+pt24cu121", "x torch 2.5.0", "fail", "alone", "torch-scatter==2.1.2"),
+        ("torch-scatter 2.1.2+pt24cu121", "x torch 2.4.1", "pass", "", ""),
         ("numpy 1", "x x 1", "pass", "", ""),
     ],
 )
@@ -271,6 +280,50 @@ def test_one_command_for_what_two_packages_require_together() -> None:
     )
     commands = {one.remedy.commands[0] for one in result.findings if one.remedy}
     assert len(result.findings) == 2 and len(commands) == 1
+
+
+# PKG-003, PKG-022
+
+
+@pytest.mark.parametrize(
+    ("installed", "outcome", "words", "command"),
+    [
+        ("tensorflow==2.15.1 tensorflow-cpu==2.14.0", "fail", "lie mixed", "tensorflow==2.15.1"),
+        ("pynvml==11.5.3 nvidia-ml-py==12.560.30", "warn", "pynvml", "nvidia-ml-py==12.560.30"),
+        ("onnxruntime==1.17 onnxruntime-gpu==1.16", "warn", "onnxruntime", "onnxruntime-gpu==1.16"),
+        ("cupy-cuda11x==13 cupy-cuda12x==13", "warn", "cupy", "cupy-cuda12x==13"),
+        ("onnxruntime==1.17", "pass", "it is onnxruntime-gpu", ""),
+    ],
+)
+def test_packages_that_share_a_module(
+    installed: str, outcome: str, words: str, command: str
+) -> None:
+    result = on("PKG-003", *(dist(*one.split("==")) for one in installed.split()))
+    assert result.outcome == outcome
+    assert words in result.note + "".join(one.message for one in result.findings)
+    for finding in result.findings:
+        assert finding.remedy and f"install {command}" in finding.remedy.commands[0]
+
+
+@pytest.mark.parametrize(
+    ("installed", "outcome", "words", "command"),
+    [
+        ("cupy-cuda12x==13.0", "pass", "", ""),
+        ("cupy-cuda99x==13.0", "skipped", "", ""),
+        ("cupy-cuda13x==14.0", "fail", "driver runs CUDA 12", "cupy-cuda12x"),
+        ("cudf-cu10==0.1", "warn", "compute capability 9.0", "cudf-cu11"),
+        ("torch==2.1.0+cu121 torchvision==0.16.0+cpu", "fail", "without CUDA", "whl/cu121"),
+        ("torch==2.1.0+cu121 torchvision==0.16.0+cu118", "fail", "for CUDA 11", "whl/cu121"),
+        ("torch==2.1.0+cu121 torchvision==0.16.0+cu121", "pass", "", ""),
+        ("torch==2.1.0+cpu torchvision==0.16.0+cpu", "pass", "", ""),  # FRM-005
+    ],
+)
+def test_packages_for_another_cuda(installed: str, outcome: str, words: str, command: str) -> None:
+    result = on("PKG-022", *(dist(*one.split("==")) for one in installed.split()))
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert words in finding.message
+        assert finding.remedy and command in "\n".join(finding.remedy.commands)
 
 
 # PKG-013

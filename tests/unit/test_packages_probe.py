@@ -119,8 +119,10 @@ def test_what_limits_a_frameworks_requirement_is_described(tmp_path: Path) -> No
     install(tmp_path, "jax", "0.4", requires=("scipy>=1.7",))
     install(tmp_path, "a-user", "1", requires=("scipy<1.11",))
     install(tmp_path, "another", "1", requires=("scipy", "flask<2", "scipy<1; extra == 'x'"))
+    install(tmp_path, "transformers", "4.50", requires=("tokenizers<0.22",))
+    install(tmp_path, "tokenizers", "0.22")
     names = {one.normalized for one in collect(tmp_path)[0].distributions}
-    assert names == {"jax", "a-user"}
+    assert names == {"jax", "a-user", "transformers", "tokenizers"}
 
 
 def test_eggs_of_setuptools(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Packages that are released apart and have to fit: JAX's parts, tf_keras, Keras 3, DALI's plugin."""
+"""Packages that are released apart and have to fit: JAX's parts, Keras 3, DALI's plugin."""
 
 from __future__ import annotations
 
@@ -72,23 +72,7 @@ def test_a_part_of_another_release(parts: list[tuple[str, str]], wrong: str) -> 
     assert "jax" in commands(result) and "==0.6.2" in commands(result)
 
 
-# PKG-018, PKG-019
-
-
-@pytest.mark.parametrize(
-    ("keras", "tensorflow", "outcome"),
-    [
-        ("2.16.0", "2.16.1", "pass"),
-        ("2.17.0", "2.16.1", "fail"),
-        ("2.16.0", "2.19.1", "warn"),
-        ("odd", "2.19.1", "skipped"),
-    ],
-)
-def test_tf_keras(keras: str, tensorflow: str, outcome: str) -> None:
-    result = on("PKG-018", dist("tf_keras", keras), dist("tensorflow", tensorflow))
-    assert result.outcome == outcome
-    if outcome in ("fail", "warn"):
-        assert f"tf_keras~={tensorflow[:4]}.0" in commands(result)
+# PKG-019
 
 
 def test_keras_2_is_asked_for_and_not_there() -> None:

@@ -6,8 +6,8 @@ from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
+from ..environment.misleading import is_true
 from ..environment.mixed_precision import KERAS_HAS_IT
-from ..environment.speed import is_true
 from ..kernel.events import gpu_at
 from ..reading import SnapshotView, known
 from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, fill_in

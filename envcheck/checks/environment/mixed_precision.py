@@ -21,7 +21,7 @@ from ..target import (
 )
 from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
 from .common import newest_generation, setting_evidence
-from .speed import is_true
+from .misleading import is_true
 
 _AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE")
 _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from ...data.packages import TENSORFLOWS, component, cuda_major
 from ...data.sonames import COMPONENT, component_of
+from ...data.unstated import built_for
 from ...data.versions import parse_version
 from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
 from ..target import (
@@ -21,6 +22,7 @@ from ..target import (
     named,
     pip,
     pip_install,
+    pip_restore,
     version_of,
 )
 from ..verdicts import Passed, Verdicts, about, check, fail, warn, words
@@ -137,7 +139,7 @@ def requirements_met(view: SnapshotView) -> Verdicts:
             cause,
             one,
             evidence=[view.evidence(PLACE, named(gap.found)) for gap in gaps if gap.found],
-            commands=[pip_install(view, *_wanted(one, gaps, every))],
+            commands=[_command(view, one, gaps, every)],
             requirements=", ".join(map(" ".join, zip(wanted, states, strict=True))),
             consequence="; ".join(consequences[:2]),
         )
@@ -148,10 +150,10 @@ def requirements_met(view: SnapshotView) -> Verdicts:
 def _said(
     one: Distribution, gap: Unmet, reported: Container[str], imported: Container[str]
 ) -> bool:
-    """Whether another check says it: PKG-017, PKG-018, or the import of the framework that needs it."""
+    """Whether another check says it: PKG-017, or the import of the framework that needs it."""
     name = gap.requirement.name
     of_import = one.normalized in imported and why_unstated(one, gap.requirement) != ""
-    return name in reported or (one.normalized == "tf-keras" and name in TENSORFLOWS) or of_import
+    return name in reported or of_import
 
 
 def _elsewhere(view: SnapshotView, wheel: str) -> bool:
@@ -177,8 +179,7 @@ def _consequence(
         return f"what imports {name} fails" if ours else ""
     if why := why_unstated(one, gap.requirement):
         return why
-    pinned = any(bound.operator in ("==", "===") for bound in gap.requirement.specifier)
-    if pinned and gap.found.normalized in _OF_FRAMEWORKS:
+    if gap.found.normalized in _OF_FRAMEWORKS and _minor_of(gap.requirement):
         return f"it is compiled for that {name} alone, and fails with another"
     for facts in framework_facts(view) if of_framework else ():
         error = known(facts.import_error) or ""
@@ -192,6 +193,19 @@ def _consequence(
     return ""
 
 
+def _minor_of(requirement: Requirement) -> tuple[int, ...]:
+    """The one minor version that a requirement allows: (2, 16) of ">=2.16,<2.17" or "==2.16.1"."""
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+    for bound in requirement.specifier:
+        release = getattr(parse_version(bound.version.removesuffix(".*")), "release", ())[:2]
+        if bound.operator in ("==", "==="):
+            return tuple(release)
+        first = max(first, release) if bound.operator in (">=", "~=") else first
+        last = release if bound.operator == "<" else last
+    return first if len(first) == len(last) == 2 and last == (first[0], first[1] + 1) else ()
+
+
 def _last_major(requirement: Requirement) -> int | None:
     """The highest major version that a requirement allows; None where it has no upper bound."""
     majors = []
@@ -201,6 +215,16 @@ def _last_major(requirement: Requirement) -> int | None:
             below = bound.operator == "<" and not any(version.release[1:])
             majors.append(version.major - below)
     return min(majors, default=None)
+
+
+def _command(
+    view: SnapshotView, one: Distribution, gaps: list[Unmet], every: list[Requirement]
+) -> str:
+    version = version_of(one)
+    if version and any(built_for(version) == str(gap.requirement) for gap in gaps):
+        again = pip_restore(view, one.name, version.public)
+        return f"{again} --no-build-isolation --no-cache-dir"  # compiled for the one that is here
+    return pip_install(view, *_wanted(one, gaps, every))
 
 
 def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> list[str]:
@@ -225,5 +249,11 @@ def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> l
 
 
 def _another(one: Distribution, gap: Unmet) -> str:
-    """Where its metadata does not say what it needs, a later one's may not either."""
+    """Where its metadata does not say what it needs, a later one's may not either.
+
+    What is released with each minor version of a framework has its number: tf_keras, tensorflow-text.
+    """
+    version, found = version_of(one), version_of(gap.found)
+    if found and version and version.release[:2] == _minor_of(gap.requirement):
+        return f"{one.name}~={found.major}.{found.minor}.0"
     return f"{one.name}{'<' if why_unstated(one, gap.requirement) else '!='}{one.version}"

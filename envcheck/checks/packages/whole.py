@@ -1,16 +1,14 @@
-"""Checks on the target's installed distributions: whether they are whole, real, and there once."""
+"""Checks on the target's installed distributions: whether they are whole and real."""
 
 from __future__ import annotations
 
 import re
 
-from packaging.utils import canonicalize_name
-
-from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, WHEELS_SOURCE, placeholder
+from ...data.packages import NAMES_SOURCE, NVIDIA_INDEX, placeholder
 from .. import target
 from ..reading import Skip, SnapshotView, is_absent, known
-from ..target import PLACE, by_uv, installed, named, pip_install, pip_replace
-from ..verdicts import Passed, Verdicts, about, check, fail, warn
+from ..target import PLACE, by_uv, installed, pip_install
+from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
@@ -113,50 +111,3 @@ def placeholders(view: SnapshotView) -> Verdicts:
             yield found(view, PLACEHOLDER, one, commands=commands, why=why.why)
     if not any(why for _, why in held):
         yield Passed("every package is the software that its name says")
-
-
-_SEVERAL = "several TensorFlow packages are installed"
-_SHARED = "{packages} share one directory: whichever was installed last has overwritten the others"
-_LIE_MIXED = ", and files of several versions lie mixed."
-_KEEP = (
-    "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
-    " removes shared files (nvidia-tensorflow comes from NVIDIA's index)."
-)
-MIXED = fail("tensorflows-mixed", _SEVERAL, _SHARED + _LIE_MIXED, _KEEP)
-SEVERAL = warn("several-tensorflows", _SEVERAL, f"{_SHARED}.", _KEEP)
-
-
-@check(
-    "PKG-003",
-    title="One TensorFlow is installed",
-    causes=[MIXED, SEVERAL],
-    about="tensorflow, tensorflow-cpu, tensorflow-gpu, nvidia-tensorflow, tf-nightly and others install into"
-    " the same directory: the last one overwrites the rest, and uninstalling either removes the other's"
-    " files.",
-    sources=("top_level.txt of the named distributions", WHEELS_SOURCE),
-    follows=("PKG-002", "ENV-011"),
-)
-def one_tensorflow(view: SnapshotView) -> Verdicts:
-    several = target.tensorflows(installed(view))
-    # tensorflow for aarch64 was a shell around tensorflow-cpu-aws: that pair is one installation.
-    required = {
-        canonicalize_name(re.split(r"[\s;<>=!~\[(]", text)[0])
-        for one in several
-        for text in known(one.requires) or []
-    } - {"tensorflow"}
-    several = [one for one in several if one.normalized not in required]
-    if not several:
-        raise Skip("no TensorFlow is installed in the target")
-    names = " and ".join(map(named, several))
-    if len(several) == 1:
-        yield Passed(names)
-        return
-    mixed = len({target.version_of(one) or one.version for one in several}) > 1
-    keep = next((one for one in several if one.normalized == "nvidia-tensorflow"), several[0])
-    others = [one.name for one in several if one is not keep]
-    yield (MIXED if mixed else SEVERAL).found(
-        about("package", "tensorflow"),
-        [view.evidence(PLACE, names)],
-        commands=[pip_replace(view, f"{keep.name}=={keep.version}", *others)],
-        packages=names,
-    )

@@ -15,7 +15,9 @@ RELEVANT = re.compile(
     r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|ray|pynvml.*|protobuf"
     r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
     r"|bitsandbytes|causal-conv1d|detectron2|mamba-ssm|mmcv.*"
-    r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
+    r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|opencv-.*|faiss-.*"
+    r"|scipy|diffusers|huggingface-hub|flax|orbax-checkpoint|torchmetrics|pandas|scikit-learn|setuptools"
+    r"|deepspeed|.*-cu1[1-9]|pip)\Z"
 )
 
 # Distributions that install the package ``tensorflow``, as envcheck/data/packages.py has them.
@@ -77,6 +79,14 @@ def since(path):
 
 EVERY = re.compile(r"(?s).*")
 _FRAMEWORKS = TENSORFLOWS + ("torch", "jax")
+# By which people use a framework: what these require counts as if the framework did.
+_ON_TOP = tuple(
+    (
+        "accelerate bitsandbytes deepspeed diffusers flax lightning numba onnxruntime onnxruntime-gpu peft "
+        "pytorch-lightning sentence-transformers tensorflow-probability timm torchaudio torchvision "
+        "transformers trl vllm xformers"
+    ).split()
+)
 _REQUIRED = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 
 
@@ -99,13 +109,14 @@ def find(sys_path, relevant=RELEVANT):
 def required_by_frameworks(found):
     """The sorted names of all that the frameworks among these Distributions require, and theirs in turn.
 
-    Whatever their markers say; extras aside, whose CUDA wheels are RELEVANT anyway.
+    With those of the libraries that people use a framework by. Whatever their markers say; extras aside,
+    whose CUDA wheels are RELEVANT anyway.
     """
     by_name = {}
     for one in found:
         by_name.setdefault(one.normalized, one)
     names = set()
-    waiting = [name for name in _FRAMEWORKS if name in by_name]
+    waiting = [name for name in _FRAMEWORKS + _ON_TOP if name in by_name]
     while waiting:
         for name in required_names(by_name[waiting.pop()]):
             if name not in names:

@@ -20,6 +20,8 @@ NAMES = frozenset(
         "CUDA_DEVICE_MAX_CONNECTIONS CUDA_DEVICE_ORDER CUDA_DISABLE_PTX_JIT CUDA_FORCE_PTX_JIT "
         "CUDA_HOME CUDA_LAUNCH_BLOCKING CUDA_MODULE_LOADING CUDA_PATH CUDA_VISIBLE_DEVICES "
         "NVIDIA_TF32_OVERRIDE "
+        # the libraries beside the frameworks
+        "BNB_CUDA_VERSION NUMBA_DISABLE_CUDA NUMBA_ENABLE_CUDASIM "
         # what the container toolkit reads
         "NVIDIA_DISABLE_REQUIRE NVIDIA_DRIVER_CAPABILITIES NVIDIA_VISIBLE_DEVICES "
         # what NVIDIA's TensorFlow container says of itself
@@ -40,6 +42,7 @@ PREFIXES = tuple(
         "XLA_PYTHON_CLIENT_"
     ).split()
 )
+_DIRECTORIES = ("CUDA_HOME", "CUDA_PATH")  # of a toolkit
 _ALLOWED = re.compile(r"(?:%s).*\Z" % "|".join(PREFIXES), re.S)
 
 
@@ -53,6 +56,9 @@ def collect(context):
             if (name in NAMES or _ALLOWED.match(name)) and not SECRET_NAME.search(name)
         },
     )
+    named = [name for name in _DIRECTORIES if context.environ.get(name)]
+    gone = [name for name in named if not os.path.isdir(context.path(context.environ[name]))]
+    facts.put("absent_directories", gone, "stat(2)")
     if context.environ.get("CUDA_CACHE_PATH"):
         facts.put("cuda_cache_writable", _writable(context.environ["CUDA_CACHE_PATH"]), "access(2)")
     return facts

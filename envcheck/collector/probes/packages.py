@@ -1,12 +1,9 @@
 """The target's distributions of this field, and whether the files that they recorded are there."""
 
 import errno
-import importlib.machinery
 import os
-import re
 import sys
 
-from .. import files
 from ..facts import Facts, from_error, unavailable
 from ..packaging import distributions, horovod, keras_2, loaded, overwritten
 
@@ -17,7 +14,6 @@ _FIRST = 20  # missing files that are named
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _HOROVOD = ("horovod", "nvidia-horovod")
 _EXTENSIONS = (("tensorflow", "mpi_lib*.so"), ("torch", "mpi_lib*.so"), ("mxnet", "mpi_lib*.so"))
-_MODULE_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)['\"]", re.M)
 
 
 def collect(context):
@@ -48,8 +44,6 @@ def collect(context):
     facts.put("distributions", described)
     facts.put("required", required, "Requires-Dist of the frameworks, and of what they require")
     facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")
-    version, source = pynvml_version(sys_path, found)
-    facts.put("pynvml_module_version", version, source)
     return facts
 
 
@@ -124,32 +118,3 @@ def horovod_extensions(found):
                 for framework, pattern in _EXTENSIONS
             ]
     return unavailable("absent", "no horovod distribution")
-
-
-def pynvml_version(sys_path, found):
-    """(version, source) of the pynvml module that an import would find, without importing it."""
-    source = "the module that import pynvml finds"
-    try:
-        spec = importlib.machinery.PathFinder.find_spec("pynvml", sys_path)
-        if spec is None or not spec.origin:
-            return unavailable("absent", "no module named pynvml"), source
-        owner = next((owner for owner in found if _owns(owner, spec.origin)), None)
-        if owner is not None:
-            return owner.version, "%s, of %s" % (spec.origin, owner.name)
-        stated = _MODULE_VERSION.search(files.read(spec.origin, 1 << 20).decode("utf-8", "replace"))
-    except (ImportError, OSError, ValueError, SyntaxError) as error:
-        return from_error(error), source
-    if stated is None:
-        return unavailable("not-supported", "%s states no version" % spec.origin), spec.origin
-    return stated.group(1), spec.origin
-
-
-def _owns(distribution, path):
-    try:
-        return any(
-            os.path.normpath(os.path.join(distribution.location, recorded))
-            == os.path.normpath(path)
-            for recorded, _hash in distributions.recorded(distribution, about="pynvml")
-        )
-    except (OSError, ValueError):
-        return False

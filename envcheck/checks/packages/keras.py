@@ -1,4 +1,4 @@
-"""Checks on pairs of packages that are known not to work together."""
+"""The check on the generation of Keras: what tf.keras is, and what the packages here need."""
 
 from __future__ import annotations
 
@@ -7,77 +7,14 @@ import re
 from packaging.version import Version
 
 from .. import target
-from ..reading import Distribution, NotKnown, Skip, SnapshotView, fact, known
+from ..reading import Distribution, Skip, SnapshotView, known
 from ..target import installed, named, owner_of, pip_install, version_of
 from ..verdicts import Passed, Verdicts, check, fail, warn
 from .common import found
 
-PYNVML = warn(
-    "pynvml-overwritten",
-    "pynvml does not come from nvidia-ml-py",
-    "{package} overwrites the module of {others}: what newer drivers report is missing.",
-    "Uninstall pynvml, and put nvidia-ml-py's module back.",
-)
-
-
-@check(
-    "PKG-006",
-    title="pynvml comes from nvidia-ml-py",
-    causes=[PYNVML],
-    about="The old pynvml package (below 12) overwrites nvidia-ml-py's module of the same name: monitoring"
-    " and frameworks then read the GPU through a binding that lacks what newer drivers report.",
-    sources=("pynvml 11.5.3 beside nvidia-ml-py, observed",),
-)
-def pynvml(view: SnapshotView) -> Verdicts:
-    distributions = installed(view)
-    old, binding = distributions.get("pynvml"), distributions.get("nvidia-ml-py")
-    if old is None or binding is None:
-        raise Skip("pynvml and nvidia-ml-py are not both installed in the target")
-    version = version_of(old)
-    module = fact(view.target.packages, "pynvml_module_version")
-    if (version and version >= Version("12")) or (module and module == binding.version):
-        yield Passed(f"the module is that of {named(binding)}")
-        return
-    shown = view.evidence("target.packages.pynvml_module_version")
-    again = target.pip_replace(view, f"nvidia-ml-py=={binding.version}", "pynvml")
-    yield found(view, PYNVML, old, binding, evidence=[shown], commands=[again])
-
-
 _KERAS = re.compile(r"(?i)\s*(?:keras|[\w.-]*tensorflow[\w.-]*|tf-nightly[\w-]*)\s*(?![\w.-])")
 LEGACY = "TF_USE_LEGACY_KERAS"
 _FIRST_KERAS_3 = Version("2.16")
-_FITTING = "Install the tf_keras of this TensorFlow."
-_MISFIT = "{package} does not fit {others}"
-_MADE_FOR = "{package} was made for another TensorFlow than {others}: "
-_NOT_IN_IT = "what this TensorFlow changed since is not in it."
-NEWER = fail("tf-keras-newer", _MISFIT, _MADE_FOR + "importing it fails.", _FITTING)
-OLDER = warn("tf-keras-older", _MISFIT, _MADE_FOR + _NOT_IN_IT, _FITTING)
-
-
-@check(
-    "PKG-018",
-    title="tf_keras is of TensorFlow's version",
-    causes=[NEWER, OLDER],
-    about="tf_keras is Keras 2, released again with each minor version of TensorFlow and made for that one"
-    " alone: 2.17 uses what TensorFlow 2.16 does not have, and its import fails.",
-    sources=("metadata of the tf_keras wheels (Requires-Dist)", "keras-team/tf-keras#756"),
-    follows=("PKG-003",),
-)
-def tf_keras(view: SnapshotView) -> Verdicts:
-    distributions = installed(view)
-    keras, tensorflow = distributions.get("tf-keras"), owner_of(distributions, "tensorflow")
-    if keras is None or tensorflow is None:
-        raise Skip("tf_keras and TensorFlow are not both installed in the target")
-    has, wants = version_of(keras), version_of(tensorflow)
-    if has is None or wants is None:
-        raise NotKnown(f"whether {named(keras)} fits {named(tensorflow)}")
-    if has.release[:2] == wants.release[:2]:
-        yield Passed(f"{named(keras)} with {named(tensorflow)}")
-        return
-    commands = [_install(view, tensorflow, wants)]
-    yield found(view, NEWER if has > wants else OLDER, keras, tensorflow, commands=commands)
-
-
 _NOT_ASKED_FOR = "tf.keras is not the Keras that is asked for"
 NO_TF_KERAS = fail(
     "tf-keras-missing",

@@ -1,0 +1,137 @@
+"""Checks on environment variables that keep a GPU from work, or make it slow."""
+
+from __future__ import annotations
+
+from packaging.requirements import Requirement
+
+from ...data.misleading_variables import MisleadingVariable, misleading_variables
+from ..reading import NotKnown, SnapshotView, fact, known
+from ..registry import Judge
+from ..target import (
+    environment,
+    framework,
+    framework_facts,
+    installed_if_known,
+    need_gpus,
+    title_of,
+    variables,
+    version_of,
+)
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
+from ..visible import visible
+from .common import CUDA_GUIDE, major, misset
+
+_ROWS = misleading_variables()
+_CHECKS = {
+    "ENV-004": (
+        "TF32 is not switched off",
+        "On GPUs from Ampere on, products and convolutions of 32-bit numbers run on Tensor Cores in TF32,"
+        " many times faster; NVIDIA_TF32_OVERRIDE=0 switches that off in every NVIDIA library of a process.",
+    ),
+    "ENV-005": (
+        "No variable slows the GPU down",
+        "Variables that are for debugging make the CPU wait for every kernel (CUDA_LAUNCH_BLOCKING), or"
+        " switch caches off: the driver's of compiled kernels, PyTorch's of memory.",
+    ),
+    "ENV-010": (
+        "Nothing in the environment switches Tensor Cores off",
+        "NVIDIA's TensorFlow reads TF_DISABLE_CUBLAS_TENSOR_OP_MATH and similar variables, which keep"
+        " Tensor Cores from being used. Settings that are choices are shown as a detail.",
+    ),
+    "ENV-017": (
+        "No variable keeps programs from the GPU",
+        "Some variables tell a library to compute on the CPU, to simulate a GPU, or to look for CUDA where"
+        " it is not. They were set for one program, and stay in a start file for all.",
+    ),
+}
+# Settings that are choices: they change how a framework computes or holds memory.
+_CHOICES = ("TF_", "XLA_", "TORCH_ALLOW", "CUBLAS_WORKSPACE", "CUDA_MODULE")
+
+
+def is_true(value: str | None) -> bool:
+    return (value or "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def _cause(row: MisleadingVariable) -> Cause:
+    return Cause(row.key, row.severity, row.headline, row.sentence, row.remedy, source=row.source)
+
+
+_CAUSES = {row.key: _cause(row) for row in _ROWS}
+
+
+def _judge(code: str) -> Judge:
+    def judge(view: SnapshotView) -> Verdicts:
+        values = variables(view)
+        found = []
+        for row in _ROWS:
+            value = values.get(row.variable, "").strip()
+            if row.check == code and value and row.value.fullmatch(value):
+                finding = _found(view, row, value)
+                found += [finding] if finding else []
+        yield from found
+        if not found:
+            yield Passed("; ".join(_choices(view)) if code == "ENV-010" else "nothing is set so")
+
+    return judge
+
+
+def _found(view: SnapshotView, row: MisleadingVariable, value: str) -> Finding | None:
+    gpu = cuda = ""
+    users = []
+    for word in row.when:
+        if word == "sm80":
+            gpu = _with_tf32(view)
+            if not gpu:
+                return None
+        elif word == "other-cuda":
+            torch = framework(view, "torch")
+            cuda = (known(torch.built_cuda) if torch else "") or ""
+            if not cuda or cuda.replace(".", "") == value:
+                return None
+        elif word == "unwritable":
+            if fact(environment(view), "cuda_cache_writable") is not False:
+                return None
+        elif word == "absent":
+            if row.variable not in (fact(environment(view), "absent_directories") or []):
+                return None
+        else:
+            users.append(Requirement(word))
+    if users and not any(_installed(view, one) for one in users):
+        return None
+    if row.check == "ENV-017":
+        need_gpus(view)
+    return misset(view, _CAUSES[row.key], row.variable, gpu=gpu, cuda=cuda)
+
+
+def _installed(view: SnapshotView, wanted: Requirement) -> bool:
+    version = version_of(installed_if_known(view).get(wanted.name))
+    return version is not None and wanted.specifier.contains(version, prereleases=True)
+
+
+def _with_tf32(view: SnapshotView) -> str:
+    """The visible GPUs that have TF32, in words."""
+    need_gpus(view)
+    chosen = visible(view).chosen
+    capable = [one.name or one.capability for one in chosen if major(one.capability) >= 8]
+    if not capable and not all(major(one.capability) for one in chosen):
+        raise NotKnown("whether the visible GPUs have TF32")
+    return capable[0] + (" and others" if len(capable) > 1 else "") if capable else ""
+
+
+def _choices(view: SnapshotView) -> list[str]:
+    values = variables(view)
+    shown = [f"{name}={value}" for name, value in values.items() if name.startswith(_CHOICES)]
+    for one in framework_facts(view):
+        given = ", ".join(f"{name} {value}" for name, value in one.settings.items() if value)
+        shown += [f"{title_of(one)}: {given}"] if one.settings else []
+    return shown or ["nothing is set"]
+
+
+for _code, (_title, _about) in _CHECKS.items():
+    check(
+        _code,
+        title=_title,
+        causes=[_CAUSES[row.key] for row in _ROWS if row.check == _code],
+        about=_about,
+        sources=[CUDA_GUIDE, "misleading_variables.csv, a source in every row"],
+    )(_judge(_code))

@@ -1,0 +1,132 @@
+"""The check on the CUDA that packages are made for, by names and versions: cupy-cuda12x, 0.16.0+cu118."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from ...data.capabilities import capability
+from ..framework.fit import driver_cuda
+from ..reading import Distribution, Skip, SnapshotView, known
+from ..system_commands import on_system
+from ..target import framework, installed, named, need_gpus, pip_install, pip_replace, version_of
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
+from ..visible import capabilities
+from .common import found
+
+_NAMED = re.compile(r"-cu(?:da)?(1\d)(\d?)(x?)\Z")
+# Whose CUDA is that of the framework which requires them.
+_OF_FRAMEWORKS = re.compile(r"nvidia-|jax-|tensorrt")
+_TAG = re.compile(r"cpu\Z|cu(\d{2})\d")
+_FAMILY = re.compile(
+    r"torch(?:vision|audio|text|data|-scatter|-sparse|-cluster|-spline-conv)|xformers|pyg-lib|flash-attn"
+)
+_ANOTHER = "{package} is made for another CUDA"
+TOO_NEW = fail(
+    "package-newer-than-driver",
+    _ANOTHER,
+    "{package} is made for CUDA {cuda}, and the driver runs CUDA {driver_cuda} at most: it finds no GPU.",
+    "Update the driver, or install the package for an older CUDA in its place.",
+)
+NO_CODE = warn(
+    "package-without-code",
+    _ANOTHER,
+    "{package} is made for CUDA {cuda}, which makes no code for compute capability {capability} (CUDA {range}"
+    " does): it fails there, or its kernels are compiled first.",
+    "Install the package for that CUDA in its place.",
+)
+OTHER_TAG = fail(
+    "built-beside-another-cuda",
+    _ANOTHER,
+    "{package} was built {built}, beside {others} of CUDA {cuda}: its operations fail on a GPU"
+    ' ("Could not run torchvision::nms"), or its import does.',
+    "Install the build of the same CUDA as PyTorch's.",
+)
+
+
+@check(
+    "PKG-022",
+    title="Packages are for a CUDA that runs here",
+    causes=[TOO_NEW, NO_CODE, OTHER_TAG],
+    about="Names and versions say which CUDA a package is made for: cupy-cuda12x, cudf-cu12, torchvision"
+    " 0.16.0+cu118. It has to be one that the driver runs, that makes code for the GPU, and for what PyTorch"
+    " loads, PyTorch's own.",
+    sources=(
+        "CUDA compatibility guide; the first and last CUDA of each GPU (capabilities.csv)",
+        "ultralytics#7713; ComfyUI-Impact-Pack#915",
+    ),
+    follows=("PCI-001", "PKG-002"),
+)
+def for_cuda(view: SnapshotView) -> Verdicts:
+    need_gpus(view)
+    distributions = installed(view)
+    by_name = [
+        (one, match)
+        for name, one in distributions.items()
+        if (match := _NAMED.search(name)) and not _OF_FRAMEWORKS.match(name)
+    ]
+    tagged = [one for name, one in distributions.items() if _FAMILY.fullmatch(name) and _tag(one)]
+    torch = distributions.get("torch")
+    if not by_name and not (tagged and torch):
+        raise Skip("no package here says which CUDA it is made for")
+    wrong = [finding for one, match in by_name for finding in _judge(view, one, match)]
+    wrong += [finding for one in tagged if torch for finding in _beside(view, one, torch)]
+    yield from wrong
+    if not wrong:
+        yield Passed(", ".join(map(named, [*(one for one, _ in by_name), *tagged])))
+
+
+def _judge(view: SnapshotView, one: Distribution, name: re.Match[str]) -> Iterator[Finding]:
+    major, api = int(name[1]), driver_cuda(view)
+    if api and int(api.partition(".")[0]) < major:
+        older = pip_replace(view, _for(one, name, int(api.partition(".")[0])), one.name)
+        update = [*on_system(view, "update-driver"), f"# or: {older}"]
+        advice = Remedy(TOO_NEW.remedy, update)
+        yield found(view, TOO_NEW, one, advice=advice, cuda=major, driver_cuda=api)
+        return
+    for gpu in capabilities(view):
+        row = capability(gpu)
+        first, last = (Version(text) if text else None for text in _range(row))
+        if (first and first.major > major) or (last and last.major < major):
+            wanted = first if first and first.major > major else last
+            command = pip_replace(
+                view, _for(one, name, wanted.major if wanted else major), one.name
+            )
+            limits = f"{first} and later" if wanted is first else f"{last} and earlier"
+            yield found(
+                view, NO_CODE, one, commands=[command], cuda=major, capability=gpu, range=limits
+            )
+            return
+
+
+def _range(row: object) -> tuple[str, str]:
+    return getattr(row, "first_cuda", ""), getattr(row, "last_cuda", "")
+
+
+def _for(one: Distribution, name: re.Match[str], major: int) -> str:
+    """The same package for another CUDA: "cupy-cuda12x" of cupy-cuda11x."""
+    start = one.normalized[: name.start(1)]
+    return f"{start}{major}{'0' if name[2] else ''}{name[3]}"
+
+
+def _tag(one: Distribution) -> str:
+    """ "cpu" or "12" of a version such as 0.16.0+cu121; "" where it says neither."""
+    tag = _TAG.search(getattr(version_of(one), "local", None) or "")
+    return "" if tag is None else tag[1] or "cpu"
+
+
+def _beside(view: SnapshotView, one: Distribution, torch: Distribution) -> Iterator[Finding]:
+    facts = framework(view, "torch")
+    cuda = (known(facts.built_cuda) if facts else "") or ""
+    own = _tag(torch) or cuda.partition(".")[0]
+    if own in ("", "cpu") or _tag(one) == own:
+        return
+    version = version_of(one)
+    digits = re.search(r"cu\d{3}", torch.version) or [f"cu{''.join(cuda.split('.')[:2])}"]
+    again = pip_install(view, f"{one.name}=={getattr(version, 'public', one.version)}")
+    index = f"--index-url https://download.pytorch.org/whl/{digits[0]}"
+    built = "without CUDA" if _tag(one) == "cpu" else f"for CUDA {_tag(one)}"
+    commands = [f"{again} --force-reinstall --no-deps {index}"]
+    yield found(view, OTHER_TAG, one, torch, commands=commands, built=built, cuda=own)

@@ -1,0 +1,99 @@
+"""The check on packages that install the same module: an environment can have one of them."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.utils import canonicalize_name
+
+from ...data.one_module import OneModule, one_module
+from ..framework.fit import driver_cuda
+from ..reading import Distribution, Skip, SnapshotView, known
+from ..target import (
+    PLACE,
+    framework_facts,
+    gpus_present,
+    installed,
+    named,
+    pip_replace,
+    version_of,
+)
+from ..verdicts import Finding, Passed, Verdicts, about, check, fail, warn
+
+_SEVERAL = "several packages of {module} are installed"
+_SHARED = "{packages} share one directory, {module}: whichever was installed last has overwritten the others"
+_KEEP = (
+    "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
+    " removes shared files (nvidia-tensorflow comes from NVIDIA's index)."
+)
+MIXED = fail(
+    "tensorflows-mixed", _SEVERAL, _SHARED + ", and files of several versions lie mixed.", _KEEP
+)
+SEVERAL = warn("several-packages-of-a-module", _SEVERAL, f"{_SHARED}.", _KEEP)
+
+
+@check(
+    "PKG-003",
+    title="Each module comes from one package",
+    causes=[MIXED, SEVERAL],
+    about="Some software is published under several names, for CPUs, for GPUs, for each CUDA: tensorflow and"
+    " tensorflow-cpu, onnxruntime and onnxruntime-gpu, cupy-cuda11x and cupy-cuda12x, opencv-python and"
+    " opencv-python-headless. They install into the same directory: the last one overwrites the rest, and"
+    " uninstalling either removes the other's files. A package that computes on the CPU alone is a note.",
+    sources=("one_module.csv, a source in every row",),
+    follows=("PKG-002", "ENV-011"),
+)
+def once(view: SnapshotView) -> Verdicts:
+    distributions = installed(view)
+    found, single, notes = [], [], []
+    for row in one_module():
+        several = [one for name, one in distributions.items() if row.packages.fullmatch(name)]
+        # A shell that requires the other one: tensorflow for aarch64, pynvml 12, tensorflow-gpu 2.12.
+        required = {name for one in several for name in _required(one)}
+        several = [one for one in several if one.normalized not in required - {"tensorflow"}]
+        if len(several) > 1 and not any(
+            one.overwritten for one in several
+        ):  # of those PKG-021 tells
+            found.append(_found(view, row, several))
+        elif several:
+            single += several
+            if several[0].normalized == row.for_cpus and gpus_present(view):
+                notes.append(
+                    f"{named(several[0])} computes on the CPU alone: for GPUs it is {row.for_gpus}"
+                )
+    yield from found
+    if not single and not found:
+        raise Skip("no package here is published under several names")
+    if not found:
+        yield Passed("; ".join(notes) or ", ".join(map(named, single)), note=bool(notes))
+
+
+def _required(one: Distribution) -> set[str]:
+    texts = known(one.requires) or []
+    return {canonicalize_name(re.split(r"[\s;<>=!~\[(]", text)[0]) for text in texts}
+
+
+def _found(view: SnapshotView, row: OneModule, several: list[Distribution]) -> Finding:
+    versions = {version_of(one) or one.version for one in several}
+    cause = MIXED if row.module == "tensorflow" and len(versions) > 1 else SEVERAL
+    keep = _kept(view, row, several)
+    others = [one.name for one in several if one is not keep]
+    names = " and ".join(map(named, several))
+    return cause.found(
+        about("package", row.module),
+        [view.evidence(PLACE, names)],
+        commands=[pip_replace(view, f"{keep.name}=={keep.version}", *others)],
+        module=row.module,
+        packages=names,
+    )
+
+
+def _kept(view: SnapshotView, row: OneModule, several: list[Distribution]) -> Distribution:
+    """The one that the table prefers; of several that for the CUDA of a framework, or of the driver."""
+    preferred = [one for one in several if row.keep.fullmatch(one.normalized)] or several
+    cudas = [known(facts.built_cuda) or "" for facts in framework_facts(view)]
+    for cuda in [*cudas, driver_cuda(view)]:
+        for one in preferred:
+            if cuda and f"cuda{cuda.partition('.')[0]}" in one.normalized:
+                return one
+    return preferred[0]
