@@ -27,6 +27,23 @@ COMPONENT = {
 }
 
 
+# How the names of the libraries' own functions begin, where it is not as the library's; the longer first.
+_SYMBOLS = {"nvJitLink": "libnvJitLink", "cublasLt": "libcublasLt", "cuda": "libcudart"} | {
+    name: f"lib{name}"
+    for name in [
+        "cublas",
+        "cudnn",
+        "cusparse",
+        "cusolver",
+        "cufft",
+        "curand",
+        "nvrtc",
+        "cupti",
+        "nccl",
+    ]
+}
+
+
 class Soname(msgspec.Struct, frozen=True):
     cuda_first: Version
     cuda_last: Version
@@ -50,3 +67,11 @@ def sonames(cuda: str) -> dict[str, str]:
     minor = Version(f"{version.major}.{version.minor}")
     every = rows("cuda_sonames", Soname)
     return {row.library: row.soname for row in every if row.cuda_first <= minor <= row.cuda_last}
+
+
+def provider(symbol: str, version: str) -> str:
+    """The library that a symbol is of, by the version it asks for ("libnvJitLink.so.12"), or its name."""
+    if version.startswith("lib"):
+        return version.partition(".so")[0]
+    bare = symbol.removeprefix("__")
+    return next((name for start, name in _SYMBOLS.items() if bare.startswith(start)), "")

@@ -108,7 +108,7 @@ class ConfigSetting(Facts, frozen=True, kw_only=True):
 
 
 class ConfigFile(Facts, frozen=True, kw_only=True):
-    tool: Literal["pip", "uv"]
+    tool: Literal["pip", "uv"]  # uv's was collected before 0.3
     level: Literal["global", "user", "site", "environment"]
     path: str  # the file; for level "environment" the variable's name
     mode: Maybe[str] = NOT_COLLECTED
@@ -116,7 +116,7 @@ class ConfigFile(Facts, frozen=True, kw_only=True):
 
 
 class PackagingConfig(Facts, frozen=True, kw_only=True):
-    """pip's and uv's configuration as it reaches the target; credentials are noted, never kept."""
+    """pip's configuration as it reaches the target; credentials are noted, never kept."""
 
     files: list[ConfigFile] = []
     pyindex_traces: list[str] = []  # files that carry what nvidia-pyindex writes

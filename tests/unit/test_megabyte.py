@@ -79,8 +79,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ],
     ),
     "pip.conf": (configuration.parse_pip, ["a\n", "[a]\n", "=", "[global]\n a\n"]),
-    "uv.toml": (configuration.parse_uv, ["a.", "a=[", "[a.", "'''", "a.a=1\n", "#"]),
-    "uv.toml before Python 3.11": (
+    "TOML before Python 3.11": (
         lambda text: toml.Reader(text).document(),
         ["a.", "[", '"""', "a.a=1\n", "#\n", "\n "],
     ),

@@ -1,4 +1,4 @@
-"""pip's and uv's configuration: which files count, what is kept of them, and what never is."""
+"""pip's configuration: which files count, what is kept of them, and what never is."""
 
 from __future__ import annotations
 
@@ -60,22 +60,14 @@ def test_settings_keep_their_section_and_their_lines(tmp_path: Path) -> None:
 def test_secret_variables_have_no_value(tmp_path: Path) -> None:
     found = collect(
         tmp_path,
-        UV_INDEX_OURS_PASSWORD="hunter2",
-        UV_INDEX_OURS_USERNAME="ada",
-        UV_PUBLISH_TOKEN="hunter2",
         PIP_CLIENT_SECRET="hunter2",
         PIP_NO_INDEX="1",
         PIP_SOMETHING="hunter2",
-        UV_LINK_MODE="copy",
         PIPX_HOME="/x",
     )
     assert {f.path: values(f) for f in found.files} == {
         "PIP_CLIENT_SECRET": {"env.client-secret": ""},
         "PIP_NO_INDEX": {"env.no-index": "1"},
-        "UV_INDEX_OURS_PASSWORD": {"env.index-ours-password": ""},
-        "UV_INDEX_OURS_USERNAME": {"env.index-ours-username": ""},
-        "UV_LINK_MODE": {"env.link-mode": "copy"},
-        "UV_PUBLISH_TOKEN": {"env.publish-token": ""},
     }
 
 

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from ...data import table
 from ...data.sonames import component_of
-from ..reading import Framework, SnapshotView, known
+from ..installing import conda_install
+from ..reading import Framework, SnapshotView, fact, known
 from ..system_commands import on_system
-from ..target import about_framework, pip, pip_install, title_of
+from ..target import about_framework, pip, pip_install, python, title_of
 from ..verdicts import Cause, Evidence, Finding, Param, Remedy, Subject, fail, word
 
 
@@ -18,8 +19,9 @@ class KnownMessage(NamedTuple):
     """A pattern in a framework's words, and the cause that it stands for.
 
     pattern: its named groups are the cause's parameters. says: the end of the cause's sentence.
-    commands: templates of the same parameters; "pip …" is run by the target's pip, "{library}" installs the
-    library, and "{update}" updates the driver.
+    commands: templates of the same parameters, of the framework's directory {home}, and of {check}, which
+    tries it again; "pip …" is run by the target's pip, "{conda} …" by conda where that made the environment,
+    "{install}" installs the library, and "{update}" updates the driver.
     """
 
     pattern: str
@@ -133,17 +135,34 @@ def _commands(
 ) -> list[str]:
     commands: list[str] = []
     quoted = {name: word(value) for name, value in params.items()}
+    quoted["home"] = word((known(facts.file) or "").rpartition("/")[0] or ".")
+    quoted["check"] = try_again(view, facts)
     for command in sign.commands:
         if command == "{update}":
             commands += on_system(view, "update-driver")
         elif command == "{install}":
             library, cuda = params["library"], known(facts.built_cuda) or ""
             commands.append(install_library(view, library, cuda))
+        elif command.startswith("{conda} "):
+            if fact(view.target.interpreter, "kind") == "conda":
+                commands.append(conda_install(view, f"-c conda-forge {command[8:]}"))
         elif command.startswith("pip "):
             commands.append(pip(view, command.removeprefix("pip ").format(**quoted)))
         else:
             commands.append(command.format(**quoted))
     return commands
+
+
+_STEPS = {
+    "tensorflow": "import tensorflow as tf; print(tf.linalg.matmul(tf.ones((8, 8)), tf.ones((8, 8))))",
+    "torch": 'import torch; x = torch.ones(8, 8, device="cuda"); print(x @ x)',
+    "jax": "import jax.numpy as np; print(np.ones((8, 8)) @ np.ones((8, 8)))",
+}
+
+
+def try_again(view: SnapshotView, facts: Framework) -> str:
+    """The command that makes a framework compute a product on its GPU."""
+    return f"{python(view)} -c '{_STEPS[facts.name]}'"
 
 
 def install_library(view: SnapshotView, soname: str, cuda: str = "") -> str:

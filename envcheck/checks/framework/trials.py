@@ -9,9 +9,9 @@ from ...facts.target import Trial
 from ..driver_state import NO_GPUS_THERE
 from ..libraries.bring import newer_cudnn
 from ..reading import Framework, Skip, SnapshotView, known, need
-from ..target import about_framework, mapped, per_framework, python, title_of
+from ..target import about_framework, mapped, per_framework, title_of
 from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check, fail
-from .causes import SIGNALS, Explained, explain, signs
+from .causes import SIGNALS, Explained, explain, signs, try_again
 
 TAKEN = re.compile(
     r"OutOfMemory|out of memory|RESOURCE_EXHAUSTED|ResourceExhausted|CUDNN_STATUS_ALLOC_FAILED"
@@ -130,6 +130,6 @@ def _explained(view: SnapshotView, facts: Framework, error: str, words: list[str
         why = SIGNALS.get(int(signal[1]), f"its process dies by signal {signal[1]}")
     else:
         why = (error.strip().splitlines() or ["it gives no reason"])[-1][:200].rstrip(".")
-    again = f"TF_CPP_MIN_LOG_LEVEL=0 CUDA_LAUNCH_BLOCKING=1 {python(view)} -c 'import {facts.name}'"
+    again = f"TF_CPP_MIN_LOG_LEVEL=0 CUDA_LAUNCH_BLOCKING=1 {try_again(view, facts)}"
     advice = Remedy(OTHER_REASON.remedy, [again])
     return Explained(OTHER_REASON, why, error, {"reason": why}, advice)

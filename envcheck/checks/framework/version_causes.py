@@ -13,9 +13,17 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data import table
+from ...data.sonames import component_of, provider
 from ..packages.requirements import marker_environment, requirements
-from ..reading import Distribution, Framework, SnapshotView
-from ..target import installed_if_known, owner_of, pip_install, python_version, version_of
+from ..reading import Distribution, Framework, SnapshotView, fact
+from ..target import (
+    installed_if_known,
+    of_component,
+    owner_of,
+    pip_install,
+    python_version,
+    version_of,
+)
 from ..verdicts import Remedy
 from .causes import Explained, import_fails
 
@@ -51,7 +59,32 @@ _LACKS = re.compile(
     r"(?<!initialized )module '(\w{1,80})[\w.]{0,200}' has no attribute"
     r"|cannot import name '\w{1,200}' from '(\w{1,80})"
 )
-CAUSES = (TOO_OLD, TOO_NEW, BELOW, ABOVE, UNFIT, MISSING, REMOVED, HALF)
+_UNDEFINED = re.compile(
+    r"undefined symbol: ([^\s,]{1,300})(?:, version (\S{1,80}))?"
+    r"|(?<!\w)symbol (\w{1,300}),? version (\S{1,80}) not defined"
+)
+OTHER_LIBRARY = import_fails(
+    "library-of-another-version",
+    "{symbol} is missing in {package}{has}, of which it needs another version{needs}",
+    _FITS,
+)
+OTHER_PYTHON = import_fails(
+    "another-python-needed",
+    "it needs Python{needs}, and this is Python {has}",
+    "Make an environment of such a Python, or install a release of what fails that is for this one.",
+)
+CAUSES = (
+    OTHER_LIBRARY,
+    OTHER_PYTHON,
+    TOO_OLD,
+    TOO_NEW,
+    BELOW,
+    ABOVE,
+    UNFIT,
+    MISSING,
+    REMOVED,
+    HALF,
+)
 
 
 def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
@@ -68,12 +101,44 @@ def explain_versions(view: SnapshotView, facts: Framework, words: str) -> Explai
                 api = int(found[1], 16)
                 rows = (row for row in table("numpy_api") if int(row["api"], 16) == api)
                 fits = next((f">={row['first_numpy']}" for row in rows), "")
+            if sign["package"] == "python":
+                version = fact(view.target.interpreter, "version") or ""
+                params = {"needs": f" {fits}", "has": version}
+                advice = Remedy(OTHER_PYTHON.remedy, [])
+                return Explained(OTHER_PYTHON, "", line.strip()[:300], params, advice)
             return _explained(view, facts, sign["package"], fits, line.strip()[:300])
+    if library := _of_another_version(view, facts, words):
+        return library
     lacks = _LACKS.search(words)
     package = canonicalize_name(lacks[1] or lacks[2]) if lacks else ""
     packages = installed_if_known(view)
     if lacks and package in packages and packages[package] is not owner_of(packages, facts.name):
         return _explained(view, facts, package, "", lacks[0])
+    return None
+
+
+def _of_another_version(view: SnapshotView, facts: Framework, words: str) -> Explained | None:
+    """A symbol that a library lacks, whose wheel is not of the version that the framework requires."""
+    found = _UNDEFINED.search(words)
+    if found is None:
+        return None
+    symbol, version = found[1] or found[3], found[2] or found[4] or ""
+    part = component_of(provider(symbol, version))
+    packages = installed_if_known(view)
+    owner = owner_of(packages, facts.name)
+    for one in of_component(packages, part) if part else []:
+        wanted, has = _required(view, owner, one.normalized), version_of(one)
+        if wanted and has is not None and has not in _all(wanted):
+            params = {
+                "symbol": symbol,
+                "package": one.name,
+                "has": f" {one.version}",
+                "needs": f" ({one.name}{wanted})",
+            }
+            advice = Remedy(
+                f"Install a {one.name} that fits.", [pip_install(view, f"{one.name}{wanted}")]
+            )
+            return Explained(OTHER_LIBRARY, "", found[0], params, advice)
     return None
 
 

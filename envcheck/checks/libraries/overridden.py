@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ...data.capabilities import capability
-from ...data.sonames import component_of
+from ...data.sonames import component_of, provider
 from ...data.versions import parse_version
 from ...facts.target import Loader
 from .. import target
@@ -19,21 +19,6 @@ from ..visible import capabilities
 from .loaded import owner_in_words, wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
-# How the names of the libraries' own functions begin; the longer one first.
-_SYMBOLS = {"nvJitLink": "libnvJitLink", "cuda": "libcudart"} | {
-    name: f"lib{name}"
-    for name in (
-        "cublasLt",
-        "cublas",
-        "cusparse",
-        "cusolver",
-        "cufft",
-        "curand",
-        "nvrtc",
-        "cupti",
-        "nccl",
-    )
-}
 _REMOVE = (
     "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login.",
     ("unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment"),
@@ -184,10 +169,10 @@ def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Libra
     lacking = _UNDEFINED.search(words)
     if lacking is None:
         return Passed(f"{title} does not import, for another reason")
-    provider = _provider(lacking[1], lacking[2] or "")
+    wanted = provider(lacking[1], lacking[2] or "")
     taken = _taken([*facts.libraries, *target.loader_libraries(view)], wheels)
     # A sub-library finds its own older sister, whatever the symbol's name says.
-    one = next((one for one in taken if not provider or one.name == provider), None)
+    one = next((one for one in taken if not wanted or one.name == wanted), None)
     if one is None:
         return Passed(f"{lacking[1]}, which {title} misses, is not of a library in LD_LIBRARY_PATH")
     file = known(one.path) or ""
@@ -203,11 +188,3 @@ def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Libra
         wheel=owner_in_words(wheels[soname(one)]),
         symbol=lacking[1],
     )
-
-
-def _provider(symbol: str, version: str) -> str:
-    """The library that a symbol is of, by the version it asks for ("libnvJitLink.so.12"), or its name."""
-    if version.startswith("lib"):
-        return version.partition(".so")[0]
-    bare = symbol.removeprefix("__")
-    return next((name for start, name in _SYMBOLS.items() if bare.startswith(start)), "")

@@ -32,6 +32,7 @@ from .requirements import (
     Unmet,
     half_extra,
     marker_environment,
+    of_parts,
     requirements,
     together,
     unmet,
@@ -179,6 +180,8 @@ def _consequence(
         return f"what imports {name} fails" if ours else ""
     if why := why_unstated(one, gap.requirement):
         return why
+    if gap.requirement in of_parts(one):
+        return f"it works without {name} (Disabling {name}), and what needs that fails"
     if gap.found.normalized in _OF_FRAMEWORKS and _minor_of(gap.requirement):
         return f"it is compiled for that {name} alone, and fails with another"
     for facts in framework_facts(view) if of_framework else ():

@@ -24,18 +24,28 @@ _SEVERAL = "several packages of {module} are installed"
 _SHARED = "{packages} share one directory, {module}: whichever was installed last has overwritten the others"
 _KEEP = (
     "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
-    " removes shared files (nvidia-tensorflow comes from NVIDIA's index)."
+    " removes shared files."
 )
+_OF_NVIDIA = f"{_KEEP[:-1]} (nvidia-tensorflow comes from NVIDIA's index)."
 MIXED = fail(
-    "tensorflows-mixed", _SEVERAL, _SHARED + ", and files of several versions lie mixed.", _KEEP
+    "tensorflows-mixed",
+    _SEVERAL,
+    _SHARED + ", and files of several versions lie mixed.",
+    _OF_NVIDIA,
 )
 SEVERAL = warn("several-packages-of-a-module", _SEVERAL, f"{_SHARED}.", _KEEP)
+FOR_CPUS = warn(
+    "package-for-cpus",
+    "{package} computes on the CPU alone",
+    "{package} computes on the CPU alone, and nothing else in this environment uses the GPU.",
+    "For GPUs it is another package: install {other} in its place.",
+)
 
 
 @check(
     "PKG-003",
     title="Each module comes from one package",
-    causes=[MIXED, SEVERAL],
+    causes=[MIXED, SEVERAL, FOR_CPUS],
     about="Some software is published under several names, for CPUs, for GPUs, for each CUDA: tensorflow and"
     " tensorflow-cpu, onnxruntime and onnxruntime-gpu, cupy-cuda11x and cupy-cuda12x, opencv-python and"
     " opencv-python-headless. They install into the same directory: the last one overwrites the rest, and"
@@ -58,9 +68,11 @@ def once(view: SnapshotView) -> Verdicts:
         elif several:
             single += several
             if several[0].normalized == row.for_cpus and gpus_present(view):
-                notes.append(
-                    f"{named(several[0])} computes on the CPU alone: for GPUs it is {row.for_gpus}"
-                )
+                if framework_facts(view):
+                    words = f"{named(several[0])} computes on the CPU alone: for GPUs it is"
+                    notes.append(f"{words} {row.for_gpus}")
+                else:
+                    found.append(_for_cpus(view, several[0], row.for_gpus))
     yield from found
     if not single and not found:
         raise Skip("no package here is published under several names")
@@ -85,6 +97,16 @@ def _found(view: SnapshotView, row: OneModule, several: list[Distribution]) -> F
         commands=[pip_replace(view, f"{keep.name}=={keep.version}", *others)],
         module=row.module,
         packages=names,
+    )
+
+
+def _for_cpus(view: SnapshotView, one: Distribution, other: str) -> Finding:
+    return FOR_CPUS.found(
+        about("package", one.name),
+        [view.evidence(PLACE, named(one))],
+        commands=[pip_replace(view, other, one.name)],
+        package=named(one),
+        other=other,
     )
 
 

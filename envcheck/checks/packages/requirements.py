@@ -91,6 +91,23 @@ def extra_requirements(distribution: Distribution, extra: re.Pattern[str]) -> li
     return found
 
 
+_PARTS = {"torch": "torch", "pytorch": "torch", "tf": "tensorflow", "tensorflow": "tensorflow"}
+_PARTS |= {"jax": "jax", "flax": "jax"}
+
+
+def of_parts(distribution: Distribution) -> list[Requirement]:
+    """The least version of a framework that its part for that one takes: an extra of the framework's name."""
+    found = []
+    for text in known(distribution.requires) or []:
+        extra = _EXTRA.search(text)
+        part = _PARTS.get(extra[1]) if extra else None
+        if part and re.match(rf"{part}\b(?!-)", text) and "=" in text.partition(";")[0]:
+            wanted = _parsed(text).specifier
+            least = ",".join(str(one) for one in wanted if one.operator in (">=", ">"))
+            found += [Requirement(f"{part}{least}")] if least else []
+    return found
+
+
 def unmet(
     distribution: Distribution,
     installed: dict[str, Distribution],
@@ -104,7 +121,7 @@ def unmet(
     """
     ours = known(distribution.installer) not in (None, "conda")
     broken = []
-    for requirement in requirements(distribution, environment):
+    for requirement in [*requirements(distribution, environment), *of_parts(distribution)]:
         name = canonicalize_name(requirement.name)
         found = installed.get(name)
         if found is None:

@@ -1,7 +1,6 @@
-"""Where pip and uv keep their configuration, by their own rules, and what stands in it.
+"""Where pip keeps its configuration, by its own rules, and what stands in it.
 
-pip: "Configuration" in its documentation (pip.pypa.io). uv: "Configuration files" and "Environment
-variables" in its documentation (docs.astral.sh/uv).
+pip: "Configuration" in its documentation (pip.pypa.io).
 """
 
 import configparser
@@ -11,7 +10,6 @@ import stat
 
 from ..credentials import SECRET_NAME, strip
 from ..facts import from_error, unavailable
-from . import toml
 
 _SIZE = 1 << 20  # bytes of a configuration file
 _PIP_SIZE = 1 << 16  # characters
@@ -28,19 +26,10 @@ PIP_KEYS = frozenset(
         "feature timeout retries uploaded-prior-to"
     ).split()
 )
-UV_KEYS = frozenset(
-    (
-        "index-url extra-index-url default-index index find-links no-index index-strategy allow- "
-        "insecure-host insecure-host no-cache cache-dir native-tls system-certs offline keyring- "
-        "provider link-mode prerelease resolution exclude-newer no-binary only-binary no-build "
-        "no-build-isolation constraint override require-hashes torch-backend system-python break- "
-        "system-packages python-preference config-file no-config name url default explicit format"
-    ).split()
-)
 
 
 def settings_home(environ):
-    """The user's home directory, as pip and uv find it."""
+    """The user's home directory, as pip finds it."""
     home = environ.get("HOME")
     if home:
         return home
@@ -65,17 +54,6 @@ def pip_files(environ, prefix):
     return files + ([("environment", os.path.abspath(chosen))] if chosen else [])
 
 
-def uv_files(environ):
-    """[(level, path)] of the files that uv may read; a project's own are none of the target's."""
-    if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on"):
-        return []
-    if environ.get("UV_CONFIG_FILE"):
-        return [("environment", os.path.abspath(environ["UV_CONFIG_FILE"]))]
-    files = [("global", path + "/uv/uv.toml") for path in _system(environ)]
-    home = _config_home(environ, settings_home(environ))
-    return files + [("global", "/etc/uv/uv.toml"), ("user", os.path.join(home, "uv", "uv.toml"))]
-
-
 def _system(environ):
     paths = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
     return [path.rstrip("/") for path in paths if path]
@@ -85,9 +63,9 @@ def _config_home(environ, home):
     return environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
 
 
-def read_file(context, tool, level, path):
+def read_file(context, level, path):
     """A ConfigFile's facts, or None where there is no such file."""
-    made = {"tool": tool, "level": level, "path": path}
+    made = {"tool": "pip", "level": level, "path": path}
     try:
         status = os.stat(context.path(path))
     except OSError as error:
@@ -101,7 +79,7 @@ def read_file(context, tool, level, path):
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("not a regular file")
         text = context.read(path, _SIZE)
-        made["settings"] = parse_pip(text) if tool == "pip" else parse_uv(text)
+        made["settings"] = parse_pip(text)
     except ValueError as error:
         made["settings"] = unavailable("error", "%s: %s" % (path, error))
     except OSError as error:
@@ -147,29 +125,6 @@ def _is_reported(key):
     return name in PIP_KEYS or bool(SECRET_NAME.search(name))
 
 
-def parse_uv(text):
-    """The settings of a uv.toml. Raises ValueError, whose message repeats nothing of the file."""
-    document = toml.loads(text)
-    found = []
-    for section, table in (("global", document), ("pip", document.get("pip"))):
-        for key, value in sorted(table.items()) if isinstance(table, dict) else ():
-            if key == "index" and isinstance(value, list):
-                for index in value:
-                    for name, part in sorted(index.items()) if isinstance(index, dict) else ():
-                        found += _uv_setting(text, "index", name, part)
-            elif not isinstance(value, dict):
-                found += _uv_setting(text, section, key, value)
-    return found
-
-
-def _uv_setting(text, section, key, value):
-    if key not in UV_KEYS and not SECRET_NAME.search(key):
-        return []
-    values = value if isinstance(value, list) else [value]
-    words = "\n".join(str(part).lower() if isinstance(part, bool) else str(part) for part in values)
-    return [setting(section, key, words)]
-
-
 def setting(section, key, value):
     """A ConfigSetting's facts: credentials noted, and gone from the value."""
     value = "\n".join(part.strip() for part in value.strip().splitlines() if part.strip())
@@ -179,13 +134,11 @@ def setting(section, key, value):
 
 
 def variables(environ):
-    """ConfigFile facts of PIP_* and UV_*: level "environment", and the variable's name for a path."""
+    """ConfigFile facts of PIP_*: level "environment", and the variable's name for a path."""
     found = []
     for name, value in sorted(environ.items()):
-        tool, _, key = name.partition("_")
-        keys = {"PIP": PIP_KEYS, "UV": UV_KEYS}.get(tool)
-        key = key.replace("_", "-").lower()
-        if value and keys is not None and (key in keys or SECRET_NAME.search(key)):
-            made = {"tool": tool.lower(), "level": "environment", "path": name}
+        key = name[4:].replace("_", "-").lower()
+        if name.startswith("PIP_") and value and (key in PIP_KEYS or SECRET_NAME.search(key)):
+            made = {"tool": "pip", "level": "environment", "path": name}
             found.append(dict(made, settings=[setting("env", key, value)]))
     return found

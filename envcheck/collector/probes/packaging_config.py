@@ -1,4 +1,4 @@
-"""pip's and uv's configuration as it reaches the target, and what nvidia-pyindex left in it."""
+"""pip's configuration as it reaches the target, and what nvidia-pyindex left in it."""
 
 import sys
 
@@ -12,15 +12,11 @@ _NGC = "pypi.ngc.nvidia.com"
 
 
 def collect(context):
-    facts = Facts(source="pip's and uv's configuration files and variables")
+    facts = Facts(source="pip's configuration files and variables")
     prefix = context.params.get("prefix", sys.prefix)
-    places = [
-        ("pip", level, path) for level, path in configuration.pip_files(context.environ, prefix)
-    ]
-    places += [("uv", level, path) for level, path in configuration.uv_files(context.environ)]
     files = []
     seen = set()
-    for place in places:
+    for place in configuration.pip_files(context.environ, prefix):
         config = configuration.read_file(context, *place) if place not in seen else None
         seen.add(place)
         if config is not None:
@@ -33,7 +29,7 @@ def collect(context):
 def has_pyindex_trace(config):
     """Whether a pip file holds NVIDIA's extra index the way nvidia-pyindex 1.0.9 writes it."""
     settings = config.get("settings", [])
-    if config["tool"] != "pip" or is_unavailable(settings):
+    if is_unavailable(settings):
         return False
     values = {}
     for setting in settings:
