@@ -92,6 +92,20 @@ def test_a_job_that_slurm_gave_no_gpu() -> None:
         assert finding.remedy is not None and finding.remedy.commands[0].startswith("unset")
 
 
+@pytest.mark.parametrize(("value", "outcome"), [("0", "warn"), ("GPU-<uuid-1>", "pass")])
+def test_numbers_that_mean_another_gpu_to_nvidia_smi(value: str, outcome: str) -> None:
+    slow, fast = gpu(0, "Tesla T4", "7.5"), gpu(1)
+    facts = machine(slow, fast)
+    listed = facts["cuda"].devices
+    turned = [msgspec.structs.replace(one, ordinal=1 - one.ordinal) for one in listed]
+    facts["cuda"] = msgspec.structs.replace(facts["cuda"], devices=turned)
+    target = good_target(environment=Environment(variables={"CUDA_VISIBLE_DEVICES": value}))
+    result = judge(snapshot(target, **facts), "ENV-001", "environment")
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert "nvidia-smi counts as 1" in finding.message
+
+
 def divided(number: int, *uuids: str, mig: bool = True) -> Gpu:
     one = gpu(number)
     instances = [MigInstance(uuid=uuid) for uuid in uuids]

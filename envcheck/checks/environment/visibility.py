@@ -9,7 +9,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..reading import NotKnown, Skip, SnapshotView, fact, is_container
 from ..system_commands import in_engine
 from ..target import gpus_present, need_gpus, variables
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, check, fail, warn
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check, fail, warn
 from ..visible import VARIABLE, devices, visible
 from .common import CUDA_GUIDE, setting_evidence
 from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
@@ -34,6 +34,15 @@ HIDES_ALL = Cause("hides-all", "fail", _HIDES, _HIDES_ALL, *_UNSET)
 NO_GPU_OF_SLURM = Cause("no-gpu-of-slurm", "fail", _HIDES, _HIDES_ALL, *_BY_SLURM)
 CUT_SHORT = Cause("cut-short", "warn", _HIDES, _CUT_SHORT, *_UNSET)
 NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
+OTHER_ORDER = warn(
+    "counted-otherwise",
+    f"{VARIABLE} counts GPUs otherwise than nvidia-smi",
+    f"{VARIABLE}={{value}}: CUDA counts the fastest GPU first, and its {{index}} is {{name}} at {{address}},"
+    " which nvidia-smi counts as {other}.",
+    "Let CUDA count by PCI address, as nvidia-smi does; or name GPUs by their UUIDs.",
+    "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
+    "nvidia-smi -L",
+)
 
 
 @check(
@@ -44,6 +53,7 @@ NAMED_TWICE = Cause("named-twice", "warn", _HIDES, _TWICE, *_UNSET)
         NO_GPU_OF_SLURM,
         CUT_SHORT,
         NAMED_TWICE,
+        OTHER_ORDER,
         SEVERAL_NAMED,
         NONE_NAMED,
         FAILS,
@@ -86,7 +96,29 @@ def visible_devices(view: SnapshotView) -> Verdicts:
     elif not choice.certain:
         raise NotKnown(f"which GPUs {VARIABLE}={value} means on this machine")
     else:
-        yield one_of_many or Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+        passed = Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+        yield one_of_many or _other_order(view, value) or passed
+
+
+def _other_order(view: SnapshotView, value: str) -> Finding | None:
+    """The first number that means another GPU to CUDA than to nvidia-smi."""
+    everything = devices(view)[0]
+    by_bus = sorted(everything, key=lambda one: one.address)
+    if not all(one.address for one in everything):
+        return None
+    for entry in (part.strip() for part in value.split(",")):
+        one = everything[int(entry)] if entry.isdecimal() and len(entry) < 4 else None
+        if one is not None and by_bus[int(entry)].name != one.name:
+            return OTHER_ORDER.found(
+                about("variable", VARIABLE),
+                [setting_evidence(view, VARIABLE), view.evidence("seen.cuda.devices")],
+                value=value,
+                index=entry,
+                name=one.name,
+                address=one.address,
+                other=by_bus.index(one),
+            )
+    return None
 
 
 GIVEN = "NVIDIA_VISIBLE_DEVICES"

@@ -181,7 +181,8 @@ def _consequence(
     if why := why_unstated(one, gap.requirement):
         return why
     if gap.requirement in of_parts(one):
-        return f"it works without {name} (Disabling {name}), and what needs that fails"
+        alone = len(framework_facts(view)) < 2  # else it may be used with another one
+        return f"it works without {name} (Disabling {name}), and what needs that fails" * alone
     if gap.found.normalized in _OF_FRAMEWORKS and _minor_of(gap.requirement):
         return f"it is compiled for that {name} alone, and fails with another"
     for facts in framework_facts(view) if of_framework else ():
@@ -259,4 +260,5 @@ def _another(one: Distribution, gap: Unmet) -> str:
     version, found = version_of(one), version_of(gap.found)
     if found and version and version.release[:2] == _minor_of(gap.requirement):
         return f"{one.name}~={found.major}.{found.minor}.0"
-    return f"{one.name}{'<' if why_unstated(one, gap.requirement) else '!='}{one.version}"
+    later = why_unstated(one, gap.requirement) or gap.requirement in of_parts(one)
+    return f"{one.name}{'<' if later else '!='}{one.version}"

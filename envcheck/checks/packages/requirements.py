@@ -125,7 +125,8 @@ def unmet(
         name = canonicalize_name(requirement.name)
         found = installed.get(name)
         if found is None:
-            if _COLLECTED.fullmatch(name) or (ours and name in collected):
+            stated = not why_unstated(distribution, requirement)
+            if _COLLECTED.fullmatch(name) or (ours and name in collected and stated):
                 broken.append(Unmet(requirement, None))
             continue
         version = parse_version(found.version)

@@ -79,8 +79,8 @@ def since(path):
 
 EVERY = re.compile(r"(?s).*")
 _FRAMEWORKS = TENSORFLOWS + ("torch", "jax")
-# By which people use a framework: what these require counts as if the framework did.
-_ON_TOP = tuple(
+# By which people use a framework: of what these require the versions are known, too.
+ON_TOP = tuple(
     (
         "accelerate bitsandbytes deepspeed diffusers flax lightning numba onnxruntime onnxruntime-gpu peft "
         "pytorch-lightning sentence-transformers tensorflow-probability timm torchaudio torchvision "
@@ -106,17 +106,16 @@ def find(sys_path, relevant=RELEVANT):
     return found
 
 
-def required_by_frameworks(found):
+def required_by_frameworks(found, roots=_FRAMEWORKS):
     """The sorted names of all that the frameworks among these Distributions require, and theirs in turn.
 
-    With those of the libraries that people use a framework by. Whatever their markers say; extras aside,
-    whose CUDA wheels are RELEVANT anyway.
+    Whatever their markers say; extras aside, whose CUDA wheels are RELEVANT anyway. roots: others' names.
     """
     by_name = {}
     for one in found:
         by_name.setdefault(one.normalized, one)
     names = set()
-    waiting = [name for name in _FRAMEWORKS + _ON_TOP if name in by_name]
+    waiting = [name for name in roots if name in by_name]
     while waiting:
         for name in required_names(by_name[waiting.pop()]):
             if name not in names:

@@ -21,6 +21,7 @@ def collect(context):
     sys_path = [entry for entry in context.params.get("sys_path", sys.path) if entry]
     every = distributions.find(sys_path, distributions.EVERY)
     required = distributions.required_by_frameworks(every)
+    of_users = distributions.required_by_frameworks(every, distributions.ON_TOP)
     users = {id(one): words for one, words in ((one, keras_2.needs(one)) for one in every) if words}
     lost = overwritten.find(every)
     winners = {distributions.normalize(one["by"]) for each in lost.values() for one in each}
@@ -29,6 +30,7 @@ def collect(context):
         for one in every
         if distributions.RELEVANT.match(one.normalized)
         or one.normalized in required
+        or one.normalized in of_users
         or distributions.hangs_on(one, required)
     ]
     seen = {}
