@@ -14,9 +14,13 @@ from targets import (
     dist,
     failed,
     good_snapshot,
+    good_target,
+    gpu,
     judge,
+    machine,
     not_imported,
     packages,
+    snapshot,
     system_library,
     tensorflow,
 )
@@ -324,6 +328,26 @@ def test_packages_for_another_cuda(installed: str, outcome: str, words: str, com
     for finding in result.findings:
         assert words in finding.message
         assert finding.remedy and command in "\n".join(finding.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("installed", "capability", "outcome", "words"),
+    [
+        ("flash-attn==2.5.8", "7.5", "warn", "only supports Ampere"),
+        ("flash-attn==2.5.8", "8.0", "skipped", ""),
+        ("flash-attn==1.0.9", "7.5", "skipped", ""),
+        ("cudf-cu12==24.4.0", "6.1", "warn", "23.12"),
+        ("triton==3.1.0", "6.1", "pass", "torch.compile does not work"),
+    ],
+)
+def test_packages_that_a_gpu_is_too_old_for(
+    installed: str, capability: str, outcome: str, words: str
+) -> None:
+    old = machine(gpu(0, "Some GPU", capability))
+    target = good_target(packages=packages(dist(*installed.split("=="))), tensorflow=None)
+    result = judge(snapshot(target, **old), "PKG-022", "packages")
+    assert result.outcome == outcome
+    assert words in result.note + "".join(one.message for one in result.findings)
 
 
 # PKG-013

@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from ...data.capabilities import capability
+from ...data.package_gpus import package_gpus
+from ...data.versions import parse_version
 from ..framework.fit import driver_cuda
-from ..reading import Distribution, Skip, SnapshotView, known
+from ..reading import CannotJudge, Distribution, Skip, SnapshotView, known
 from ..system_commands import on_system
-from ..target import framework, installed, named, need_gpus, pip_install, pip_replace, version_of
+from ..target import (
+    framework,
+    installed,
+    named,
+    need_gpus,
+    pip_install,
+    pip_replace,
+    version_of,
+)
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
-from ..visible import capabilities
+from ..visible import VisibleDevice, capabilities, visible
 from .common import found
 
 _NAMED = re.compile(r"-cu(?:da)?(1\d)(\d?)(x?)\Z")
@@ -37,6 +48,12 @@ NO_CODE = warn(
     " does): it fails there, or its kernels are compiled first.",
     "Install the package for that CUDA in its place.",
 )
+TOO_OLD = warn(
+    "gpu-too-old-for-package",
+    "{package} does not compute on {gpu}",
+    "{package} computes on GPUs of compute capability {least} and later, and {gpu} has {capability}: {says}.",
+    "Leave it out, or use a release that still has code for this GPU.",
+)
 OTHER_TAG = fail(
     "built-beside-another-cuda",
     _ANOTHER,
@@ -49,7 +66,7 @@ OTHER_TAG = fail(
 @check(
     "PKG-022",
     title="Packages are for a CUDA that runs here",
-    causes=[TOO_NEW, NO_CODE, OTHER_TAG],
+    causes=[TOO_NEW, NO_CODE, TOO_OLD, OTHER_TAG],
     about="Names and versions say which CUDA a package is made for: cupy-cuda12x, cudf-cu12, torchvision"
     " 0.16.0+cu118. It has to be one that the driver runs, that makes code for the GPU, and for what PyTorch"
     " loads, PyTorch's own.",
@@ -69,13 +86,55 @@ def for_cuda(view: SnapshotView) -> Verdicts:
     ]
     tagged = [one for name, one in distributions.items() if _FAMILY.fullmatch(name) and _tag(one)]
     torch = distributions.get("torch")
-    if not by_name and not (tagged and torch):
+    old, notes = _too_old(view, distributions)
+    if not by_name and not (tagged and torch) and not old and not notes:
         raise Skip("no package here says which CUDA it is made for")
-    wrong = [finding for one, match in by_name for finding in _judge(view, one, match)]
+    wrong = old + [finding for one, match in by_name for finding in _judge(view, one, match)]
     wrong += [finding for one in tagged if torch for finding in _beside(view, one, torch)]
     yield from wrong
     if not wrong:
-        yield Passed(", ".join(map(named, [*(one for one, _ in by_name), *tagged])))
+        names = ", ".join(map(named, [*(one for one, _ in by_name), *tagged]))
+        yield Passed("; ".join(notes) or names, note=bool(notes))
+
+
+def _too_old(
+    view: SnapshotView, distributions: dict[str, Distribution]
+) -> tuple[list[Finding], list[str]]:
+    """What packages do not compute on a GPU here: (findings, notes)."""
+    gpus = {one.capability: one.name or "a GPU" for one in _visible(view) if one.capability}
+    findings, notes = [], []
+    for row in package_gpus():
+        low = [one for one in gpus if (has := parse_version(one)) and has < row.least]
+        for name, one in distributions.items() if low else ():
+            version = version_of(one)
+            fits = row.packages.fullmatch(name) and version is not None
+            if not fits or not SpecifierSet(row.versions).contains(version or "", True):
+                continue
+            gpu = gpus[low[0]]
+            if row.note:
+                needs = f"{named(one)} needs compute capability {row.least}"
+                notes.append(f"{needs} ({gpu}: {low[0]}): {row.says}")
+                continue
+            findings.append(
+                found(
+                    view,
+                    TOO_OLD,
+                    one,
+                    gpu=gpu,
+                    capability=low[0],
+                    least=str(row.least),
+                    says=row.says,
+                    commands=[pip_install(view, f"{one.name}{row.instead}")],
+                )
+            )
+    return findings, notes
+
+
+def _visible(view: SnapshotView) -> list[VisibleDevice]:
+    try:
+        return visible(view).chosen
+    except CannotJudge:
+        return []
 
 
 def _judge(view: SnapshotView, one: Distribution, name: re.Match[str]) -> Iterator[Finding]:
