@@ -294,6 +294,7 @@ def test_one_command_for_what_two_packages_require_together() -> None:
     [
         ("tensorflow==2.15.1 tensorflow-cpu==2.14.0", "fail", "lie mixed", "tensorflow==2.15.1"),
         ("pynvml==11.5.3 nvidia-ml-py==12.560.30", "warn", "pynvml", "nvidia-ml-py==12.560.30"),
+        ("pynvml==12.0.0 nvidia-ml-py==12.560.30", "pass", "", ""),
         ("onnxruntime==1.17 onnxruntime-gpu==1.16", "warn", "onnxruntime", "onnxruntime-gpu==1.16"),
         ("cupy-cuda11x==13 cupy-cuda12x==13", "warn", "cupy", "cupy-cuda12x==13"),
         ("onnxruntime==1.17", "pass", "it is onnxruntime-gpu", ""),

@@ -58,9 +58,13 @@ def once(view: SnapshotView) -> Verdicts:
     found, single, notes = [], [], []
     for row in one_module():
         several = [one for name, one in distributions.items() if row.packages.fullmatch(name)]
-        # A shell that requires the other one: tensorflow for aarch64, pynvml 12, tensorflow-gpu 2.12.
+        # tensorflow for aarch64 was a shell around tensorflow-cpu-aws.
         required = {name for one in several for name in _required(one)}
-        several = [one for one in several if one.normalized not in required - {"tensorflow"}]
+        several = [
+            one
+            for one in several
+            if one.normalized not in required - {"tensorflow"} and not _is_shell(row, one)
+        ]
         if len(several) > 1 and not any(
             one.overwritten for one in several
         ):  # of those PKG-021 tells
@@ -78,6 +82,16 @@ def once(view: SnapshotView) -> Verdicts:
         raise Skip("no package here is published under several names")
     if not found:
         yield Passed("; ".join(notes) or ", ".join(map(named, single)), note=bool(notes))
+
+
+def _is_shell(row: OneModule, one: Distribution) -> bool:
+    version = version_of(one)
+    return (
+        row.shell is not None
+        and version is not None
+        and one.normalized == row.shell.name
+        and row.shell.specifier.contains(version, prereleases=True)
+    )
 
 
 def _required(one: Distribution) -> set[str]:
