@@ -53,6 +53,15 @@ def test_healthy_and_missing() -> None:
             "RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
             "different versions",
         ),
+        (
+            "RuntimeError: Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: cannot"
+            " open shared object file",
+            "ln -s",
+        ),
+        (
+            "RuntimeError: CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(`",
+            "env -u LD_LIBRARY_PATH",
+        ),
         ("UnknownError: Failed to get convolution algorithm. This is", "does not start"),
         ("SomethingError: never seen before", "never seen before"),
     ],

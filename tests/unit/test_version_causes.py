@@ -161,3 +161,47 @@ def test_any_package_that_lacks_a_name_is_unfit(words: str, unfit: bool) -> None
     finding = diagnosed(f"AttributeError: {words}", [], gast="0.7.0")
     assert (finding.cause.key == "package-unfit") is unfit
     assert not unfit or "gast 0.7.0" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "says", "does"),
+    [
+        (
+            "ImportError: libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version"
+            " libnvJitLink.so.12",
+            "library-of-another-version",
+            "nvidia-nvjitlink-cu12 12.1.105",
+            "nvidia-nvjitlink-cu12==12.4.127",
+        ),
+        (
+            "AttributeError: module 'inspect' has no attribute 'getargspec'",
+            "another-python-needed",
+            "it needs Python <3.11",
+            "",
+        ),
+        (
+            "ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by x)",
+            "libstdcxx-too-old",
+            "/lib64/libstdc++.so.6 lacks GLIBCXX_3.4.29",
+            "strings /lib64/libstdc++.so.6",
+        ),
+        (
+            "ImportError: libtorch_cpu.so: cannot enable executable stack as shared object requires",
+            "executable-stack",
+            "libtorch_cpu.so asks for an executable stack",
+            "glibc.rtld.execstack=2",
+        ),
+    ],
+)
+def test_errors_are_traced_to_what_is_behind_them(
+    words: str, cause: str, says: str, does: str
+) -> None:
+    requires = ["nvidia-nvjitlink-cu12==12.4.127"]
+    found = packages(
+        dist("tensorflow", "2.18.0", requires=requires), dist("nvidia-nvjitlink-cu12", "12.1.105")
+    )
+    snapshot = good_snapshot(tensorflow=not_imported(words=words), packages=found)
+    (finding,) = judge(snapshot, "FRM-001", "framework").findings
+    assert (finding.cause.key, finding.remedy is not None) == (cause, True)
+    assert says in finding.message and finding.remedy
+    assert does in "\n".join(finding.remedy.commands)

@@ -1,1 +1,1 @@
-"""Checks on pip's and uv's configuration."""
+"""Checks on pip's configuration."""

@@ -1,4 +1,4 @@
-"""The check on pip's and uv's configuration: what nvidia-pyindex has left in it."""
+"""The check on pip's configuration: what nvidia-pyindex has left in it."""
 
 from __future__ import annotations
 
