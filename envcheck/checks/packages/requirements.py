@@ -101,10 +101,13 @@ def of_parts(distribution: Distribution) -> list[Requirement]:
     for text in known(distribution.requires) or []:
         extra = _EXTRA.search(text)
         part = _PARTS.get(extra[1]) if extra else None
-        if part and re.match(rf"{part}\b(?!-)", text) and "=" in text.partition(";")[0]:
-            wanted = _parsed(text).specifier
-            least = ",".join(str(one) for one in wanted if one.operator in (">=", ">"))
-            found += [Requirement(f"{part}{least}")] if least else []
+        try:
+            wanted = _parsed(text) if part else None
+        except InvalidRequirement:
+            continue
+        if wanted is not None and wanted.name == part:
+            least = [str(one) for one in wanted.specifier if one.operator in (">=", ">")]
+            found += [Requirement(f"{part}{','.join(least)}")] if least else []
     return found
 
 
