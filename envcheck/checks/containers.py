@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..facts.base import ProgramSetting
 from ..facts.containers import CdiSpec, Containers, Engine, Kubernetes
 from ..facts.evidence import Evidence
 from ..facts.missing import Skip
@@ -36,6 +37,11 @@ DOCKER_GPUS_BY_CDI = (29, 2)  # --gpus asks for CDI devices from here on
 
 def containers_of(view: SnapshotView) -> Containers:
     return facts_of(view.machine.containers, "container engines")
+
+
+def setting(view: SnapshotView, name: str) -> ProgramSetting | None:
+    found = known(containers_of(view).settings) or []
+    return next((one for one in found if one.name == name), None)
 
 
 def need_gpus(view: SnapshotView) -> None:

@@ -50,6 +50,15 @@ Address = Annotated[str, msgspec.Meta(pattern="^[0-9A-Fa-f:.]{4,32}$")]
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
 
+class ProgramSetting(Facts, frozen=True, kw_only=True):
+    """A setting of a program; of several places the one that counts."""
+
+    name: str
+    value: str
+    source: str  # "environment", or the file
+    missing: bool = False  # it names a file that is not there
+
+
 def known(value: T | Unavailable) -> T | None:
     """The value, or None where there is none, whatever the reason."""
     return None if isinstance(value, Unavailable) else value

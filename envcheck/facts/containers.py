@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Facts, Maybe, ProgramSetting
 
 
 class Engine(Facts, frozen=True, kw_only=True):
@@ -75,6 +75,14 @@ class Kubernetes(Facts, frozen=True, kw_only=True):
     offered: Maybe[list[OfferedDevices]] = NOT_COLLECTED  # NVIDIA's, by device plugins
 
 
+class BrokenFile(Facts, frozen=True, kw_only=True):
+    """A configuration file that cannot be read as what it is."""
+
+    path: str
+    owner: str  # "docker", "toolkit", "containerd", "crio"
+    error: str
+
+
 class Containers(Facts, frozen=True, kw_only=True):
     engines: list[Engine] = []
     toolkit_path: Maybe[str] = NOT_COLLECTED  # nvidia-ctk
@@ -89,4 +97,8 @@ class Containers(Facts, frozen=True, kw_only=True):
     toolkit_mode: Maybe[str] = NOT_COLLECTED  # "auto", "legacy", "cdi"
     toolkit_no_cgroups: Maybe[bool] = NOT_COLLECTED
     cdi_specs: Maybe[list[CdiSpec]] = NOT_COLLECTED
+    settings: Maybe[list[ProgramSetting]] = (
+        NOT_COLLECTED  # "docker.default-runtime", "dockerd.hosts"
+    )
+    broken_files: list[BrokenFile] = []
     kubernetes: Kubernetes | None = None  # where a kubelet is seen to run

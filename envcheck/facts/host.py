@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Facts, Maybe, ProgramSetting
 
 
 class Disk(Facts, frozen=True, kw_only=True):
@@ -18,6 +18,7 @@ class Disk(Facts, frozen=True, kw_only=True):
     free_mib: Maybe[int] = NOT_COLLECTED  # for this user, reserved blocks not counted
     total_mib: Maybe[int] = NOT_COLLECTED
     free_inodes: Maybe[int] = NOT_COLLECTED  # absent where the file system has no fixed number
+    there: Maybe[bool] = NOT_COLLECTED  # the directory itself
     writable: Maybe[bool] = NOT_COLLECTED  # by this user, at the nearest directory that exists
 
 
@@ -43,6 +44,7 @@ class Host(Facts, frozen=True, kw_only=True):
     memory_available_mib: Maybe[int] = NOT_COLLECTED
     cgroup_version: Maybe[int] = NOT_COLLECTED
     cgroup_memory_limit_mib: Maybe[int] = NOT_COLLECTED  # absent where there is no limit
+    cgroup_oom_kills: Maybe[int] = NOT_COLLECTED  # processes of this group that the kernel killed
     cgroup_cpu_limit: Maybe[float] = NOT_COLLECTED  # in CPUs; absent where there is no limit
     cgroup_pids_limit: Maybe[int] = NOT_COLLECTED  # processes and threads; absent: no limit
     numa_nodes: Maybe[int] = NOT_COLLECTED
@@ -63,4 +65,5 @@ class Host(Facts, frozen=True, kw_only=True):
     lockdown: Maybe[str] = NOT_COLLECTED  # "none", "integrity", "confidentiality"
     selinux: Maybe[str] = NOT_COLLECTED  # "enforcing", "permissive", "disabled"
     rdma_devices: Maybe[list[str]] = NOT_COLLECTED  # /sys/class/infiniband
+    settings: Maybe[list[ProgramSetting]] = NOT_COLLECTED  # of the kernel (sysctl)
     disks: list[Disk] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Address, Facts, Maybe
+from .base import NOT_COLLECTED, Address, Facts, Maybe, ProgramSetting
 
 
 class NetworkInterface(Facts, frozen=True, kw_only=True):
@@ -30,6 +30,7 @@ class RdmaPort(Facts, frozen=True, kw_only=True):
     rate_gbps: Maybe[float] = NOT_COLLECTED
     lanes: Maybe[int] = NOT_COLLECTED  # 1, 2, 4, 8, 12
     gids: Maybe[list[int]] = NOT_COLLECTED  # of the first 16 entries, those that are filled
+    routed_gids: Maybe[list[int]] = NOT_COLLECTED  # those of RoCE v2 that are not link-local
     interfaces: list[str] = []  # of these GIDs
 
 
@@ -52,18 +53,11 @@ class RdmaDevice(Facts, frozen=True, kw_only=True):
     ports: list[RdmaPort] = []
 
 
-class NetworkSetting(Facts, frozen=True, kw_only=True):
-    """A variable of NCCL's, Gloo's, Open MPI's or UCX's; of several places the one that counts."""
-
-    name: str
-    value: str
-    source: str  # "environment", or the file
-
-
 class Network(Facts, frozen=True, kw_only=True):
     interfaces: Maybe[list[NetworkInterface]] = NOT_COLLECTED
     rdma: Maybe[list[RdmaDevice]] = NOT_COLLECTED  # absent: no RDMA in this kernel
     libibverbs: Maybe[str] = NOT_COLLECTED  # the file that a program would load
     verbs_nodes: Maybe[list[str]] = NOT_COLLECTED  # /dev/infiniband/uverbs*, to open adapters by
-    settings: Maybe[list[NetworkSetting]] = NOT_COLLECTED
+    settings: Maybe[list[ProgramSetting]] = NOT_COLLECTED
+    own_addresses: Maybe[list[str]] = NOT_COLLECTED  # of this machine's name, in /etc/hosts
     nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from envcheck.facts.base import Unavailable
-from envcheck.facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
+from envcheck.facts.base import ProgramSetting, Unavailable
+from envcheck.facts.network import Network, NetworkInterface, RdmaDevice, RdmaPort
 
 ABSENT = Unavailable(unavailable="absent")
 VERBS = "/lib/x86_64-linux-gnu/libibverbs.so.1"
@@ -27,8 +27,8 @@ ETH0 = interface("eth0", 2)
 DOCKER0 = interface("docker0", 9, "bridge")
 
 
-def setting(name: str, value: str, source: str = "environment") -> NetworkSetting:
-    return NetworkSetting(name=name, value=value, source=source)
+def setting(name: str, value: str, source: str = "environment") -> ProgramSetting:
+    return ProgramSetting(name=name, value=value, source=source)
 
 
 def port(number: int = 1, **changes: Any) -> RdmaPort:

@@ -68,6 +68,7 @@ READY = Containers(
     toolkit_mode="auto",
     toolkit_no_cgroups=ABSENT,
     cdi_specs=[SPEC],
+    settings=[],
 )
 # The same machine before the toolkit came.
 BARE = Containers(

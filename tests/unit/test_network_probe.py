@@ -152,6 +152,8 @@ def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> Non
     found = probe(tree, NCCL_SOCKET_IFNAME="eth0", NCCL_COMM_ID="10.0.0.1:1").settings
     assert isinstance(found, list)
     assert [(one.name, one.value, one.source) for one in found] == [
+        ("NCCL_COMM_ID", "10.0.0.1:1", "environment"),
+        ("NCCL_DEBUG", "WARN", "/etc/nccl.conf"),
         ("NCCL_IB_DISABLE", "0", "/home/u/.nccl.conf"),
         ("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf"),
         ("NCCL_SOCKET_IFNAME", "eth0", "environment"),

@@ -47,7 +47,7 @@ STATIC = RELOAD.variant(
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
     " makes systemd rewrite a container's device rules by the links in /dev/char.",
     sources=["nvidia-container-toolkit#48, #1227; nvidia-docker#1730, #1671, #1618"],
-    follows=shared.NO_DEVICE_NODES,
+    follows=(*shared.NO_DEVICE_NODES, "CTR-014"),
 )
 def containers_keep_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ...data.engine_errors import explain
+from ...data.versions import parse_version
 from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
@@ -13,7 +14,20 @@ from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
 from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, about, check, warn, word
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    check,
+    unjudged,
+    warn,
+    word,
+)
 
 _SETTINGS = re.compile(
     r"(?:registries|containers|storage|policy|short-name-aliases)\.(?:conf|json)"
@@ -54,7 +68,7 @@ STORAGE_FULL = warn(
     about="docker is a client that asks a server, through a socket that only root and the group docker may"
     " open; podman needs its configuration and storage. Judged by `docker info` or `podman info`.",
     sources=["docker documentation, post-installation steps for Linux; podman-info(1)"],
-    follows=shared.NO_GPU,
+    follows=(*shared.NO_GPU, "CTR-014"),
 )
 def engines_answer(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
@@ -136,6 +150,18 @@ NO_RUNTIME = warn(
     " with 'could not select device driver'.",
     "Install NVIDIA's container toolkit and configure the engine for it.",
 )
+NOT_RESTARTED = NO_RUNTIME.variant(
+    "docker-not-restarted",
+    sentence="{place} defines NVIDIA's runtime, and docker's server that runs does not know it: it was not"
+    " started again since, or it is another docker, which reads another file (a snap, a rootless one).",
+    remedy="Start it again, and see that it lists nvidia; else configure the docker that runs (its"
+    " directory is in the first command's answer).",
+    commands=(
+        "docker info --format '{{json .Runtimes}} {{.DockerRootDir}}'",
+        systemctl("restart", "docker"),
+    ),
+    source="nvidia-docker#542, #1637; nvidia-container-toolkit#378, #854",
+)
 RUNTIME_GONE = NO_RUNTIME.variant(
     "docker-runtime-missing",
     sentence="docker is configured to start containers with {runtime}, which is missing: they end with"
@@ -180,13 +206,22 @@ SNAP_BESIDE_TOOLKIT = NO_RUNTIME.variant(
     ),
     source="canonical/docker-snap#357, README",
 )
+_CLONE3 = (20, 10, 10)  # whose seccomp profile knows that system call
 _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 
 
 @check(
     "CTR-002",
     title="The container engines can hand out the GPUs",
-    causes=[RUNTIME_GONE, NO_RUNTIME, NO_CDI, MODE_WITHOUT_SPEC, OLD_SNAP, SNAP_BESIDE_TOOLKIT],
+    causes=[
+        RUNTIME_GONE,
+        NO_RUNTIME,
+        NOT_RESTARTED,
+        NO_CDI,
+        MODE_WITHOUT_SPEC,
+        OLD_SNAP,
+        SNAP_BESIDE_TOOLKIT,
+    ],
     about="No engine passes GPUs to containers by itself: docker needs NVIDIA's hook, its runtime or a CDI"
     " specification; podman needs a CDI specification (or the older hook).",
     sources=["nvidia-container-toolkit#854, #522; NVIDIA Container Toolkit installation guide"],
@@ -264,6 +299,10 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
         cause, shown = NO_CDI, view.evidence("machine.containers.cdi_specs")
         commands = [*missing, shared.CDI_GENERATE]
     evidence = [shown, view.evidence("machine.containers.toolkit_path")]
+    kind = "docker-rootless" if known(engine.rootless) else "docker"
+    defined = shared.setting(view, f"{kind}.runtimes.nvidia.path")
+    if cause is NO_RUNTIME and defined is not None and not defined.missing:
+        return NOT_RESTARTED.found(about("engine", engine.name), evidence, place=defined.source)
     runtime = next(iter(engine.missing_runtimes), None)
     return cause.found(about("engine", engine.name), evidence, commands=commands, runtime=runtime)
 
@@ -277,32 +316,54 @@ PODMAN_OLD = warn(
 )
 
 
+DOCKER_OLD = warn(
+    "docker-before-clone3",
+    "docker is too old for today's images",
+    "docker {version} is older than 20.10.10: in images with glibc 2.34 or newer (Ubuntu 22.04, Debian 12) no"
+    " thread starts ('pthread_create failed: Operation not permitted', \"can't start new thread\").",
+    "Upgrade docker, and libseccomp with it.",
+    source="moby#42680; actions/runner-images#3812; docker-library/official-images#16829",
+)
+
+
 @check(
     "CTR-006",
-    title="podman is new enough for CDI",
-    causes=[PODMAN_OLD],
+    title="The engines are new enough",
+    causes=[PODMAN_OLD, DOCKER_OLD],
     about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1. Its --gpus option is accepted"
-    " and silently ignored before 5.0.",
+    " and silently ignored before 5.0. docker before 20.10.10 keeps newer C libraries from making threads.",
     sources=["podman#19330, #20257, #21180; nvidia-container-toolkit#63"],
     follows=shared.NO_GPU,
 )
-def podman_version(view: SnapshotView) -> Verdicts:
+def versions(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     containers = shared.containers_of(view)
-    engine = shared.engine_named(containers.engines, "podman")
-    version = known(engine.version)
+    for engine in containers.engines:
+        version = known(engine.version if engine.name == "podman" else engine.server_version)
+        if engine.name == "docker":
+            parsed = parse_version(version or "")
+            if parsed is not None and parsed.release < _CLONE3:
+                shown = [shared.evidence(view, engine, "server_version")]
+                upgrade = on_system(view, "docker")
+                yield DOCKER_OLD.found(
+                    about("engine", "docker"), shown, commands=upgrade, version=version
+                )
+        elif engine.name == "podman":
+            yield _podman(view, engine, version)
+
+
+def _podman(view: SnapshotView, engine: Engine, version: str | None) -> Verdict:
     new_enough = shared.at_least(version, shared.PODMAN_CDI)
     if new_enough is None:
-        raise NotKnown("podman's version")
+        return unjudged(NotKnown("podman's version"), about("engine", "podman"))
     if new_enough:
         ignored = shared.at_least(version, (5, 0)) is False
-        yield Passed(f"podman {version}{', use --device, it ignores --gpus' if ignored else ''}")
-    elif known(containers.oci_hooks):
-        yield Passed(f"podman {version}, by NVIDIA's OCI hook")
-    else:
-        commands = on_system(view, "podman-versions")
-        shown = [shared.evidence(view, engine, "version")]
-        yield PODMAN_OLD.found(evidence=shown, commands=commands, version=version)
+        return Passed(f"podman {version}{', use --device, it ignores --gpus' if ignored else ''}")
+    if known(shared.containers_of(view).oci_hooks):
+        return Passed(f"podman {version}, by NVIDIA's OCI hook")
+    commands = on_system(view, "podman-versions")
+    shown = [shared.evidence(view, engine, "version")]
+    return PODMAN_OLD.found(evidence=shown, commands=commands, version=version)
 
 
 GROUP_LOST = warn(
@@ -330,7 +391,8 @@ GROUP_LOST = warn(
 )
 def rootless_may_open(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
-    rootless = [engine for engine in shared.serving(view) if known(engine.rootless) is True]
+    maps = ("docker", "podman")  # groups
+    rootless = [one for one in shared.serving(view) if one.name in maps and known(one.rootless)]
     if not rootless:
         raise Skip("no engine runs rootless")
     nodes = need(facts_of(view.machine.kernel, "device nodes").device_nodes, "the device nodes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...facts.containers import Kubernetes, UnreadRuntime
 from .. import containers as shared
-from ..reading import Skip, SnapshotView, Unavailable, known, need
+from ..reading import SnapshotView, Unavailable, known, need
 from ..system_commands import on_system, systemctl
 from ..verdicts import Passed, Remedy, Verdict, Verdicts, about, check, warn, word
 
@@ -43,7 +43,7 @@ NO_RUNTIME = DEFAULT.variant(
         "k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced",
         "containerd-config.toml(5), imports; containerd, docs/cri/config.md: sections by version",
     ],
-    follows=shared.NO_DEVICE_NODES,
+    follows=(*shared.NO_DEVICE_NODES, "CTR-014"),
 )
 def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
@@ -53,7 +53,8 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
         yield _docker(view)
         return
     if engine == "cri-o":
-        raise Skip("not applicable: CRI-O's configuration is not read")
+        yield _crio(view, node)
+        return
     need(node.runtimes, f"the runtimes of {engine}")
     nvidia = need(node.nvidia_runtimes, f"NVIDIA's runtimes in {engine}")
     default = known(node.default_runtime) or ""
@@ -86,6 +87,25 @@ def _docker(view: SnapshotView) -> Verdict:
         [shared.evidence(view, engine, field) for field in ("default_runtime", "runtimes")],
         commands=[*install, *_DOCKER_DEFAULT],
         default=default,
+    )
+
+
+def _crio(view: SnapshotView, node: Kubernetes) -> Verdict:
+    settings = need(shared.containers_of(view).settings, "CRI-O's configuration")
+    runtimes = [one for one in settings if one.name.startswith("crio.crio.runtime.runtimes.")]
+    paths = [one.value for one in runtimes if one.name.endswith(".runtime_path")]
+    hooks = known(shared.containers_of(view).oci_hooks)
+    way = next((path for path in paths if "nvidia-container-runtime" in path), "")
+    way = way or _other_way(view, node) or ("NVIDIA's OCI hook" if hooks else "")
+    if way:
+        return Passed(f"cri-o: {way}")
+    return NO_RUNTIME.found(
+        about("engine", "cri-o"),
+        [view.evidence("machine.containers.settings", ", ".join(paths) or "none of a runtime")],
+        advice=_configure(view, node, "crio"),
+        engine="CRI-O",
+        config="/etc/crio/crio.conf.d",
+        unread="",
     )
 
 
@@ -124,6 +144,18 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
             " pod gets it where it is the default (default_runtime_name), else by runtimeClassName: nvidia.",
             [f"sudoedit {word(config)}", systemctl("restart", engine), _PLUGIN],
         )
+    if engine == "crio":
+        return Remedy(
+            "Configure NVIDIA's runtime for it, and see that the file lies in /etc/crio/crio.conf.d, where"
+            " CRI-O looks. Without --set-as-default pods ask for it by runtimeClassName: nvidia.",
+            [
+                *commands,
+                "sudo nvidia-ctk runtime configure --runtime=crio --set-as-default",
+                "ls /etc/crio/crio.conf.d",
+                systemctl("restart", "crio"),
+                _PLUGIN,
+            ],
+        )
     where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
     configure = f"sudo nvidia-ctk runtime configure --runtime={engine}{where} --set-as-default"
     return Remedy(
@@ -149,7 +181,7 @@ NOTHING_OFFERED = warn(
     about="A pod gets a GPU if NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu). If"
     " none did, every pod that requests one waits as 'Insufficient nvidia.com/gpu'.",
     sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
-    follows=(*shared.NO_DEVICE_NODES, "CTR-009", "DRV-001", "DRV-002"),
+    follows=(*shared.NO_DEVICE_NODES, "CTR-014", "CTR-015", "CTR-009", "DRV-001", "DRV-002"),
 )
 def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)

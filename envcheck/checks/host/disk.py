@@ -63,13 +63,21 @@ READ_ONLY = fail(
     " on it: if its log says so, save the data, and repair it (fsck) before it is mounted for writing"
     " again.{inside}",
 )
+NOT_THERE = warn(
+    "temporary-directory-missing",
+    "the directory for temporary files is not there",
+    "TMPDIR={path} is not there: programs that put files there fail ('No such file or directory': compilers,"
+    " torch.compile, data loaders), and others use /tmp.",
+    "Make it where the job starts, or let TMPDIR name one that is there.",
+    source="mkstemp(3), tempfile: TMPDIR",
+)
 HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
 
 
 @check(
     "HOST-005",
     title="Room for environments, caches and temporary files",
-    causes=(FULL, TIGHT, NO_INODES, NO_EXECUTION, READ_ONLY, HOME_READ_ONLY),
+    causes=(FULL, TIGHT, NO_INODES, NO_EXECUTION, READ_ONLY, HOME_READ_ONLY, NOT_THERE),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -86,6 +94,14 @@ def room(view: SnapshotView) -> Verdicts:
 
 def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
+    gone = next((d for d in group if "temporary" in d.roles and known(d.there) is False), None)
+    if gone is not None:
+        yield NOT_THERE.found(
+            about_file(gone.path),
+            [evidence(view, gone, "there")],
+            commands=[f"mkdir -p {word(gone.path)}", "unset TMPDIR"],
+            path=gone.path,
+        )
     if finding := _read_only(view, group):
         yield finding
         return

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from packaging.version import Version
 
 from ...data.tensorflow_wheels import oldest_glibc, tensorflow_builds
 from ...data.versions import parse_version
-from ..reading import Skip, SnapshotView, known, need
+from ...facts.containers import Containers
+from ..nvidia_devices import event_evidence
+from ..reading import Kernel, Skip, SnapshotView, facts_or, known, need
+from ..settings import Conditions, table_causes, wrong_here
 from ..system_commands import in_engine
 from ..verdicts import Passed, Verdicts, check, fail, fill_in, warn
 from .places import gigabytes, host_of
@@ -151,11 +155,24 @@ LITTLE_MEMORY = warn(
     "Give the container or job more memory, or train with smaller batches and prefetch buffers.",
 )
 
+KILLED = LITTLE_MEMORY.variant(
+    "killed-for-memory",
+    headline="programs were killed for lack of memory",
+    sentence="The kernel has killed {programs} for lack of memory{limited}: it ends with 'Killed', or its"
+    " data loader's workers 'by signal: Killed'.",
+    remedy="Give the container or job more memory, or let it need less: fewer data loaders' workers, smaller"
+    " batches and prefetch buffers, one process a GPU that loads the model at a time.",
+    commands=["free -h", "sudo dmesg | grep -i 'out of memory'"],
+)
+_TRAINS = re.compile(
+    r"Kill\w* process \d+ \(((?:python|pt_|torchrun|train|ray|vllm|jupyter)[^)]{0,30})"
+)
+
 
 @check(
     "HOST-004",
     title="Enough memory for a training process",
-    causes=(LITTLE_MEMORY,),
+    causes=(LITTLE_MEMORY, KILLED),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
     " reaches the GPU.",
     sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
@@ -167,6 +184,25 @@ def memory(view: SnapshotView) -> Verdicts:
     limited = limit is not None and limit < total
     effective = min(total, total if limit is None else limit)
     bound = " (limited by its control group)" if limited else ""
+    log = known(facts_or(view.machine.kernel, Kernel).log) or []
+    lines = [one for one in log if one.kind == "out-of-memory" and _TRAINS.search(one.text)]
+    kills = known(host.cgroup_oom_kills) or 0
+    if lines or kills:
+        found = _TRAINS.search(lines[-1].text) if lines else None
+        shown = [event_evidence(view, lines[-1])] if lines else []
+        own = [view.evidence("machine.host.cgroup_oom_kills")] if kills else []
+        within = f": {gigabytes(effective)}{bound}" if limited or not lines else ""
+        yield KILLED.found(
+            evidence=[*shown, *own],
+            commands=[
+                *(in_engine(view, "memory") if known(host.container) else []),
+                *KILLED.commands,
+            ],
+            programs=found[1] if found else f"{kills} processes of this control group",
+            memory=gigabytes(effective),
+            limited=within,
+        )
+        return
     if effective >= LEAST_MEMORY_MIB:
         yield Passed(f"{gigabytes(effective)}{bound}")
         return
@@ -178,3 +214,36 @@ def memory(view: SnapshotView) -> Verdicts:
         memory=gigabytes(effective),
         limited=bound,
     )
+
+
+_ROWS = table_causes("HOST-010")
+
+
+@check(
+    "HOST-010",
+    title="Users may start containers without root",
+    causes=_ROWS.values(),
+    about="apptainer, podman and a rootless docker need user name spaces, which some distributions keep from"
+    " users. Judged if such an engine is installed.",
+    sources=["apptainer#2027, #2360, #2370, #2457; settings.csv, a source in every row"],
+)
+def user_namespaces(view: SnapshotView) -> Verdicts:
+    host = host_of(view)
+    settings = need(host.settings, "the kernel's settings")
+    engines = facts_or(view.machine.containers, Containers).engines
+    rootless = [one for one in engines if known(one.rootless) is True]
+    fresh = (1, 3, 4)  # of apptainer, which brings a profile
+    bare = [one for one in rootless if one.name == "apptainer"]
+    bare = [
+        one
+        for one in bare
+        if (parse_version(known(one.version) or "") or Version("9")).release < fresh
+    ]
+    if not rootless:
+        raise Skip("no engine that works without root")
+    conditions: Conditions = {
+        "rootless": lambda: ", ".join(one.name for one in rootless),
+        "apptainer": lambda: ", ".join(one.name for one in bare),
+    }
+    yield from wrong_here(view, _ROWS, "machine.host.settings", settings, conditions)
+    yield Passed(f"{len(settings)} settings")

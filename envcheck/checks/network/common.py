@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ...data.products import is_data_centre
-from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
+from ...facts.base import ProgramSetting
+from ...facts.network import Network, NetworkInterface, RdmaDevice, RdmaPort
 from ..reading import Gpu, Skip, SnapshotView, fact, facts_of, known, need, or_else
-from ..verdicts import Evidence, Remedy, Subject, about, word
+from ..settings import ENVIRONMENT
 
 FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
-ENVIRONMENT = "environment"  # a setting's source
+_OURS = ("MASTER_ADDR", "TORCH_DISTRIBUTED_DEBUG")
 NCCL_GUIDE = "NVIDIA NCCL user guide, environment variables"
 
 Port = tuple[RdmaDevice, RdmaPort]
@@ -26,9 +27,9 @@ def network(view: SnapshotView) -> Network:
     target = view.snapshot.target
     variables = None if target is None else fact(target.environment, "variables")
     own = [
-        NetworkSetting(name=name, value=value, source=ENVIRONMENT)
+        ProgramSetting(name=name, value=value, source=ENVIRONMENT)
         for name, value in (variables or {}).items()
-        if name.startswith("NCCL_")
+        if name.startswith(("NCCL_", "UCX_")) or name in _OURS
     ]
     if view.seen.network is None and own:
         return Network(settings=own)
@@ -38,33 +39,9 @@ def network(view: SnapshotView) -> Network:
     return replace(facts, settings=[*own, *others]) if own else facts
 
 
-def setting(facts: Network, name: str) -> NetworkSetting | None:
+def setting(facts: Network, name: str) -> ProgramSetting | None:
     found = known(facts.settings) or []
     return next((one for one in found if one.name == name and one.value), None)
-
-
-def in_words(one: NetworkSetting) -> str:
-    """ "NCCL_P2P_DISABLE=1 (in /etc/nccl.conf)" """
-    place = "" if one.source == ENVIRONMENT else f" (in {one.source})"
-    return f"{one.name}={one.value}{place}"
-
-
-def about_setting(one: NetworkSetting) -> list[Subject]:
-    return about("variable", one.name)
-
-
-def setting_evidence(view: SnapshotView, one: NetworkSetting) -> Evidence:
-    return view.evidence("seen.network.settings", in_words(one))
-
-
-def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
-    """How to set it to something else, or to nothing, where it was set."""
-    if one.source != ENVIRONMENT:
-        line = f"{one.name}={value}" if value else ""
-        how = f"write {line}" if line else f"take the line {one.name} out"
-        return Remedy(f"{text}: {how} in {one.source}.", [f"sudoedit {word(one.source)}"])
-    command = f"export {one.name}={word(value)}" if value else f"unset {one.name}"
-    return Remedy(f"{text}, also where a job's script or an image sets it.", [command])
 
 
 def gpus(view: SnapshotView) -> list[Gpu]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...facts.network import Network, NetworkInterface
 from ..driver_state import container
-from ..reading import SnapshotView, known, need
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fill_in, warn, word
+from ..reading import Skip, SnapshotView, known, need
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about_file, check, fill_in, warn, word
 from . import common
 from .horovod import built_with
 from .settings import matches
@@ -71,6 +71,46 @@ def taken_interfaces(view: SnapshotView) -> Verdicts:
                 nodes=known(facts.nodes),
             )
     yield Passed("NCCL takes " + (", ".join(taken[:3]) or "no interface"))
+
+
+OWN_NAME = warn(
+    "own-name-is-loopback",
+    "the machine's name leads to itself alone",
+    "/etc/hosts has this machine's name as {addresses} alone, in a job of {nodes} machines: Gloo takes that"
+    " address, and the others end with 'Connection refused' to 127.0.0.1.",
+    "Give the name its address in the network, on each machine, or name the interface to Gloo.",
+)
+
+
+@check(
+    "NET-011",
+    title="The machine's name leads to the network",
+    causes=[OWN_NAME],
+    about="Gloo, and what builds on it, tells the others the address that its machine's own name has. In"
+    " /etc/hosts of Debian and Ubuntu that is 127.0.1.1. Judged in a job of several machines.",
+    sources=("ray#37461", "aws-samples/aws-do-eks#50, #69", "Paddle#37951", "nccl#375"),
+    follows=("NET-001",),
+)
+def own_name(view: SnapshotView) -> Verdicts:
+    facts = common.network(view)
+    if not common.spans_machines(facts):
+        raise Skip("no job of several machines")
+    addresses = need(facts.own_addresses, "the machine's name in /etc/hosts")
+    named = common.setting(facts, "GLOO_SOCKET_IFNAME")
+    if named or not addresses or not all(one.startswith(("127.", "::1")) for one in addresses):
+        yield Passed(f"Gloo takes {named.value}" if named else ", ".join(addresses) or "not there")
+        return
+    good = common.best(known(facts.interfaces) or [])
+    yield OWN_NAME.found(
+        about_file("/etc/hosts"),
+        [view.evidence(f"seen.network.{name}") for name in ("own_addresses", "nodes")],
+        commands=[
+            "sudoedit /etc/hosts",
+            *([] if good is None else _export(good, "GLOO_SOCKET_IFNAME")),
+        ],
+        addresses=", ".join(addresses),
+        nodes=known(facts.nodes),
+    )
 
 
 def _nothing_but_lo(

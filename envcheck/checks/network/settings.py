@@ -8,11 +8,21 @@ from collections.abc import Callable, Iterator
 from packaging.version import Version
 
 from ...data.versions import parse_version
-from ...facts.network import Network, NetworkInterface, NetworkSetting
-from ..reading import Skip, SnapshotView, fact, known, need
+from ...facts.base import ProgramSetting
+from ...facts.network import Network, NetworkInterface
+from ..reading import Skip, SnapshotView, fact, is_absent, known, need
+from ..settings import (
+    Conditions,
+    about_setting,
+    change_setting,
+    in_words,
+    table_causes,
+    wrong_here,
+)
 from ..target import installed_if_known
-from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail, warn
+from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail
 from . import common
+from .horovod import built_with
 
 
 def matches(value: str) -> Callable[[str], bool]:
@@ -33,11 +43,27 @@ def _by_name(value: str) -> Callable[[str], bool]:
     return lambda name: name in value.split(",")
 
 
+def _by_mpi(value: str) -> Callable[[str], bool]:
+    """Open MPI takes networks, too: whether one is here is not known."""
+    return lambda name: "/" in value or name in value.split(",")
+
+
+def _by_ucx(value: str) -> Callable[[str], bool]:
+    names = [one.partition(":")[0] for one in value.split(",")]
+    return lambda name: value == "all" or name in names
+
+
 _SOCKET = "NCCL_SOCKET_IFNAME"
+_MPI = "Open MPI ends with 'None of the TCP networks specified' or hangs"
 # {variable: (what its value means, what comes of one that names nothing that is here)}
 _READERS: dict[str, tuple[Callable[[str], Callable[[str], bool]], str]] = {
     _SOCKET: (matches, "NCCL ends with 'no socket interface found'"),
     "GLOO_SOCKET_IFNAME": (_by_name, "Gloo ends with 'Unable to find address for'"),
+    "TP_SOCKET_IFNAME": (_by_name, "PyTorch's RPC ends with 'Unable to find address for'"),
+    "HOROVOD_GLOO_IFACE": (_by_name, "Horovod's Gloo ends with 'Unable to find address for'"),
+    "OMPI_MCA_btl_tcp_if_include": (_by_mpi, _MPI),
+    "OMPI_MCA_oob_tcp_if_include": (_by_mpi, _MPI),
+    "UCX_NET_DEVICES": (_by_ucx, "UCX ends with 'network device is not available'"),
 }
 NO_INTERFACE = fail(
     "interface-not-usable",
@@ -55,7 +81,7 @@ RAYS_CHOICE = NO_INTERFACE.variant(
     source="ray-project/ray#30333, #28633, #31824",
 )
 # Of Ray from 2.1 up to 2.3, in worker processes that have no such variable.
-_RAYS = NetworkSetting(name=_SOCKET, value="en,eth,bond", source="Ray Train")
+_RAYS = ProgramSetting(name=_SOCKET, value="en,eth,bond", source="Ray Train")
 _RAY_RELEASES = (Version("2.1"), Version("2.3"))
 
 
@@ -72,6 +98,10 @@ def named_interfaces(view: SnapshotView) -> Verdicts:
     settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
     interfaces = need(facts.interfaces, "the network interfaces")
     judged = [settings[name] for name in _READERS if name in settings]
+    adapters = [
+        NetworkInterface(name=device.name, up=common.is_active(port))
+        for device, port in common.each_port(facts)
+    ]
     ray = installed_if_known(view).get("ray")
     release = parse_version(ray.version) if ray else None
     if release and _SOCKET not in settings and _RAY_RELEASES[0] <= release < _RAY_RELEASES[1]:
@@ -79,12 +109,13 @@ def named_interfaces(view: SnapshotView) -> Verdicts:
     if not judged:
         raise Skip("no variable names an interface")
     for one in judged:
-        yield from _interface(view, one, interfaces)
-    yield Passed(", ".join(map(common.in_words, judged)))
+        named = [*interfaces, *adapters] if one.name == "UCX_NET_DEVICES" else interfaces
+        yield from _interface(view, one, named)
+    yield Passed(", ".join(map(in_words, judged)))
 
 
 def _interface(
-    view: SnapshotView, one: NetworkSetting, interfaces: list[NetworkInterface]
+    view: SnapshotView, one: ProgramSetting, interfaces: list[NetworkInterface]
 ) -> Iterator[Finding]:
     meaning, then = _READERS[one.name]
     meant = [interface for interface in interfaces if meaning(one.value)(interface.name)]
@@ -106,89 +137,88 @@ def _interface(
         yield RAYS_CHOICE.found(about("package", "ray"), [found], why=why, then=then, **given)
         return
     yield NO_INTERFACE.found(
-        common.about_setting(one),
-        [common.setting_evidence(view, one), found],
-        advice=common.change_setting(
-            one, "Name the interface that leads to the other machines", value
-        ),
-        setting=common.in_words(one),
+        about_setting(one),
+        [view.evidence("seen.network.settings", in_words(one)), found],
+        advice=change_setting(one, "Name the interface that leads to the other machines", value),
+        setting=in_words(one),
         why=why,
         then=then,
     )
 
 
-_OFF = ("LOC", "0")  # of NCCL_P2P_LEVEL and NCCL_NET_GDR_LEVEL
 _PORT = re.compile(r":\d+")  # of an adapter in NCCL_IB_HCA
-_YES = ("1", "2", "TRUE", "YES")
-SWITCHED_OFF = warn(
-    "fast-way-off",
-    "a setting switches off a fast way between GPUs",
-    "{setting} keeps NCCL off {what}: {then}.",
-)
+_ROWS = table_causes("NET-003")
 
 
 @check(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
-    causes=[SWITCHED_OFF],
-    about="NCCL_P2P_DISABLE, NCCL_IB_DISABLE, NCCL_NET=Socket and NCCL_NET_GDR_LEVEL=LOC are for finding a"
-    " fault; an NCCL_IB_HCA of another machine names no adapter here, and NCCL uses TCP. Judged only if this"
+    causes=_ROWS.values(),
+    about="Many settings of NCCL, UCX and PyTorch's process groups are for finding a fault, or for another"
+    " machine: left in a script or in /etc/nccl.conf they make jobs slow, or end them. Judged only if this"
     " machine has what they switch off.",
-    sources=(common.NCCL_GUIDE, "NVIDIA NCCL user guide: not to be retained in scripts"),
+    sources=(common.NCCL_GUIDE, "settings.csv, a source in every row"),
     follows=("PCI-007", "NET-008"),
 )
 def fast_ways(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
-    if not need(facts.settings, "NCCL's settings"):
+    settings = need(facts.settings, "NCCL's settings")
+    if not settings:
         raise Skip("nothing is set")
-    for one, what, then in (*_between_gpus(view, facts), *_between_machines(view, facts)):
-        text = "Take it away, unless it is there to get around a fault"
-        yield SWITCHED_OFF.found(
-            common.about_setting(one),
-            [common.setting_evidence(view, one)],
-            advice=common.change_setting(one, text),
-            setting=common.in_words(one),
-            what=what,
-            then=then,
-        )
+    yield from wrong_here(view, _ROWS, "seen.network.settings", settings, _conditions(view, facts))
     yield Passed("nothing that this machine has is switched off")
 
 
-Off = Iterator[tuple[NetworkSetting, str, str]]  # the setting, what it switches off, what follows
+def _conditions(view: SnapshotView, facts: Network) -> Conditions:
+    ports, found = common.fabric(facts), common.gpus(view)
+    adapters = [device.name for device, _port in ports]
+    usable = [one for one in known(facts.interfaces) or [] if known(one.kind) != "loopback"]
+    hca, gid = common.setting(facts, "NCCL_IB_HCA"), common.setting(facts, "NCCL_IB_GID_INDEX")
+    index = int(gid.value) if gid is not None and gid.value.isdecimal() else -1
+    roce = [one for one in ports if not common.is_infiniband(one[1])]
+
+    def without(family: str) -> str:
+        lacking = bool(usable) and all(known(getattr(one, family)) is False for one in usable)
+        return ", ".join(one.name for one in usable) if lacking else ""
+
+    def no_gid(field: str) -> str:
+        tables = [(one, known(getattr(one[1], field))) for one in roce]
+        return common.named([one for one, table in tables if table and index not in table])
+
+    return {
+        "gpus": lambda: len(found) > 1 or common.spans_machines(facts),
+        "machines": lambda: str(known(facts.nodes)) if common.spans_machines(facts) else "",
+        "p2p": lambda: _direct_way(view),
+        "no-p2p": lambda: "" if len(found) < 2 or _direct_way(view) else _no_way(view),
+        "rdma": lambda: common.named(ports),
+        "no-rdma": lambda: (
+            (known(facts.rdma) is not None or is_absent(facts.rdma))
+            and not any(common.is_active(port) for _device, port in common.each_port(facts))
+        ),
+        "data-centre": lambda: common.for_data_centres(view),
+        "hca-unknown": lambda: (
+            ""
+            if hca is None or any(map(matches(_PORT.sub("", hca.value)), adapters))
+            else common.named(ports)
+        ),
+        "no-ipv4": lambda: without("ipv4"),
+        "no-ipv6": lambda: without("ipv6"),
+        "gid-empty": lambda: no_gid("gids"),
+        "gid-local": lambda: no_gid("routed_gids"),
+        "mpi": lambda: "mpi" in built_with(view) or bool(common.setting(facts, "OMPI_MCA_pml")),
+    }
 
 
-def _between_gpus(view: SnapshotView, facts: Network) -> Off:
+def _direct_way(view: SnapshotView) -> str:
+    """What GPUs reach each other by without the host's memory; "" where they do not."""
     found = common.gpus(view)
-    if len(found) < 2:
-        return
     linked = [gpu for gpu in found if any(known(link.active) for link in known(gpu.nvlinks) or [])]
-    pairs = fact(view.seen.nvml, "pairs")
-    direct = any(known(pair.p2p_read) == "ok" for pair in pairs or [])
-    one = _is(facts, "NCCL_P2P_DISABLE", _YES) or _is(facts, "NCCL_P2P_LEVEL", _OFF)
-    if one is not None and (len(linked) > 1 or direct):
-        what = "NVLink" if len(linked) > 1 else "direct transfers between the GPUs"
-        yield one, what, "everything between GPUs goes through the host's memory"
+    if len(linked) > 1:
+        return "NVLink"
+    direct = any(known(pair.p2p_read) == "ok" for pair in fact(view.seen.nvml, "pairs") or [])
+    return "direct transfers between the GPUs" if direct and len(found) > 1 else ""
 
 
-def _between_machines(view: SnapshotView, facts: Network) -> Off:
-    ports = common.fabric(facts)
-    if not ports:
-        return
-    names, adapters = common.named(ports), [device.name for device, _port in ports]
-    one = _is(facts, "NCCL_IB_DISABLE", _YES) or _is(facts, "NCCL_NET", ("SOCKET",))
-    if one is not None:
-        yield one, f"the RDMA adapters ({names})", "traffic between machines goes over TCP"
-        return
-    one = common.setting(facts, "NCCL_IB_HCA")
-    if one is not None and not any(map(matches(_PORT.sub("", one.value)), adapters)):
-        yield one, f"the RDMA adapters ({names})", "it names none of them, and TCP is left"
-        return
-    one = _is(facts, "NCCL_NET_GDR_LEVEL", _OFF)
-    if one is not None and common.for_data_centres(view):
-        then = "what goes to other machines is copied through the host's memory"
-        yield one, f"GPUDirect RDMA ({names})", then
-
-
-def _is(facts: Network, name: str, values: tuple[str, ...]) -> NetworkSetting | None:
-    one = common.setting(facts, name)
-    return one if one is not None and one.value.upper() in values else None
+def _no_way(view: SnapshotView) -> str:
+    states = {known(pair.p2p_read) or "" for pair in fact(view.seen.nvml, "pairs") or []}
+    return ", ".join(sorted(states - {""}))

@@ -75,6 +75,7 @@ def look(path):
     stat = os.statvfs(directory)
     return {
         "directory": directory,
+        "there": directory == os.path.realpath(path),
         "free_mib": stat.f_bavail * stat.f_frsize // 1048576,
         "total_mib": stat.f_blocks * stat.f_frsize // 1048576,
         "free_inodes": stat.f_favail if stat.f_files else None,
@@ -103,7 +104,7 @@ def _put_mount(disk, mount, reason):
 
 
 def _put_space(disk, mount, outcome, seen):
-    names = ("free_mib", "total_mib", "free_inodes", "noexec", "read_only", "writable")
+    names = ("free_mib", "total_mib", "free_inodes", "noexec", "read_only", "writable", "there")
     if outcome == "ok":
         for name in names:
             disk.put(name, seen[name])

@@ -1,6 +1,7 @@
 """Memory, CPUs and the limits on them: cgroups, resource limits, /dev/shm, NUMA."""
 
 import os
+import re
 import resource
 
 from ..facts import from_error, unavailable
@@ -85,6 +86,12 @@ def put_cgroup(facts, context):
     else:
         facts.missing("cgroup_version", "absent", "no memory controller is mounted")
     _put_lowest(facts, context, "cgroup_memory_limit_mib", memory, _memory_limit)
+    if memory:
+        name = "memory.events" if memory[0] == 2 else "memory.oom_control"
+        source = "%s/%s" % (memory[1][0], name)
+        killed = re.search(r"^oom_kill (\d+)", context.text(source), re.M)
+        if killed:
+            facts.put("cgroup_oom_kills", int(killed.group(1)), source)
     for name, controller, limit_of in (
         ("cgroup_cpu_limit", "cpu", _cpu_limit),
         ("cgroup_pids_limit", "pids", _pids_limit),

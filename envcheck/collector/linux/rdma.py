@@ -82,7 +82,7 @@ def _ports(context, folder):
 
 def _port(context, folder, number):
     rate, lanes = parse_rate(context.fact(folder + "rate"))
-    gids, interfaces = _gids(context, folder)
+    gids, routed, interfaces = _gids(context, folder)
     return {
         "port": number,
         "state": context.fact(folder + "state", _word),  # "4: ACTIVE"
@@ -91,6 +91,7 @@ def _port(context, folder, number):
         "rate_gbps": rate,
         "lanes": lanes,
         "gids": gids,
+        "routed_gids": routed,
         "interfaces": interfaces,
     }
 
@@ -110,20 +111,26 @@ def _word(text):
 
 
 def _gids(context, folder):
-    """(the filled ones of a port's first GIDs, the interfaces that they are of)."""
-    filled, interfaces = [], []
+    """(the filled ones of a port's first GIDs, those of RoCE v2 that routers know, their interfaces)."""
+    filled, routed, interfaces = [], [], []
+    typed = True
     for index in range(GIDS):
         gid = context.fact("%sgids/%d" % (folder, index))
         if isinstance(gid, dict):
             if index == 0:
-                return gid, []
-            break
-        if gid.strip("0:"):
-            filled.append(index)
-            interface = context.text("%sgid_attrs/ndevs/%d" % (folder, index)).strip()
-            if interface and interface not in interfaces:
-                interfaces.append(interface)
-    return filled, interfaces
+                return gid, gid, []
+            continue
+        if not gid.strip("0:"):
+            continue
+        filled.append(index)
+        kind = context.text("%sgid_attrs/types/%d" % (folder, index))
+        typed = typed and bool(kind)
+        if "v2" in kind and not gid.startswith("fe80"):
+            routed.append(index)
+        interface = context.text("%sgid_attrs/ndevs/%d" % (folder, index)).strip()
+        if interface and interface not in interfaces:
+            interfaces.append(interface)
+    return filled, routed if typed else unavailable("absent", "no types of GIDs"), interfaces
 
 
 def library(context):

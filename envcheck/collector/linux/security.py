@@ -11,7 +11,22 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 SELINUX = "/sys/fs/selinux"
 
 
+# Settings of the kernel by which it keeps users from what containers without root need.
+SETTINGS = (
+    "user.max_user_namespaces",
+    "kernel.unprivileged_userns_clone",
+    "kernel.apparmor_restrict_unprivileged_userns",
+)
+
+
 def put_security(facts, context):
+    found = []
+    for name in SETTINGS:
+        path = "/proc/sys/" + name.replace(".", "/")
+        value = context.text(path).strip()
+        if value:
+            found.append({"name": name, "value": value, "source": path})
+    facts.put("settings", found, "/proc/sys")
     _put_secure_boot(facts, context)
     _put_lockdown(facts, context)
     _put_selinux(facts, context)

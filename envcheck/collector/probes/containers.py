@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from ..containers import containers_conf, kubernetes, limits, specs
+from ..containers import containers_conf, kubernetes, limits, settings, specs
 from ..facts import Facts, from_error, known, unavailable
 from ..packaging import toml
 from ..runtime import process, programs
@@ -28,6 +28,9 @@ QUESTIONS = {
     "nvidia-ctk": (("version", ["--version"]),),
     "nvidia-container-cli": (("version", ["--version"]),),
 }
+# What lets apptainer start containers without user name spaces.
+STARTERS = ["/usr/libexec/%s/bin/starter-suid" % one for one in ("apptainer", "singularity")]
+STARTERS += ["/usr/local/libexec/%s/bin/starter-suid" % one for one in ("apptainer", "singularity")]
 ENGINES = ("docker", "podman", "apptainer", "singularity", "enroot")
 
 
@@ -44,6 +47,7 @@ def collect(context):
         "engines", [engine.values for engine in engines], "docker info, podman info, --version"
     )
     _put_toolkit(facts, context, found, answers)
+    settings.put(facts, context)
     kubernetes.put(facts, context)
     facts.attempt(
         "cdi_specs",
@@ -94,11 +98,13 @@ def _engine(context, name, path, answers):
         if facts.get("remote") is False:
             info = _document(answers[name, "info"])
             facts.put("missing_runtimes", _missing_runtimes(context, info.get("Runtimes")))
+    elif name in ("apptainer", "singularity"):
+        facts.put("rootless", not any(os.path.exists(context.path(one)) for one in STARTERS))
     elif name == "podman":
         put_podman(facts, answers[name, "info"])
         if facts.get("cdi_spec_dirs") is None:
             facts.put("cdi_spec_dirs", containers_conf.cdi_spec_dirs(context))
-    if facts.get("rootless") is not None:
+    if facts.get("rootless") is not None and facts.get("server_version"):
         limits.put(facts, context)
     return facts
 

@@ -1,5 +1,7 @@
 """What traffic between GPUs and between machines goes through: interfaces, RDMA, NCCL's settings."""
 
+import os
+
 from .. import account
 from ..facts import Facts, unavailable
 from ..linux import interfaces, rdma
@@ -10,13 +12,10 @@ DEADLINE = 5
 
 SYSTEM_FILE = "/etc/nccl.conf"
 ENVIRONMENT = "environment"
+PREFIXES = ("NCCL_", "TORCH_NCCL_", "UCX_", "OMPI_MCA_")
 NAMES = frozenset(
     (
-        "NCCL_SOCKET_IFNAME NCCL_SOCKET_FAMILY NCCL_IB_HCA NCCL_IB_DISABLE NCCL_IB_GID_INDEX "
-        "NCCL_IB_CUDA_SUPPORT NCCL_P2P_DISABLE NCCL_P2P_LEVEL NCCL_SHM_DISABLE NCCL_NET "
-        "NCCL_NET_GDR_LEVEL NCCL_IB_GDR_LEVEL NCCL_DMABUF_ENABLE "
-        "GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME HOROVOD_GLOO_IFACE UCX_NET_DEVICES "
-        "OMPI_MCA_btl_tcp_if_include OMPI_MCA_btl_tcp_if_exclude OMPI_MCA_oob_tcp_if_include"
+        "GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME HOROVOD_GLOO_IFACE MASTER_ADDR TORCH_DISTRIBUTED_DEBUG"
     ).split()
 )
 # How many machines a job has, by those who start it; or how many processes, here and in all.
@@ -36,29 +35,32 @@ def collect(context):
     opened = ["%s/%s" % (rdma.NODES, name) for name in context.names(rdma.NODES)]
     facts.put("verbs_nodes", [one for one in opened if "/uverbs" in one], rdma.NODES)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
+    facts.attempt("own_addresses", "/etc/hosts", own_addresses, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
     return facts
 
 
 def settings(context):
     """The settings that count: the environment's before the user's file, and that before the system's."""
-    found = {
-        name: {"name": name, "value": value[:_VALUE_LIMIT], "source": ENVIRONMENT}
-        for name, value in sorted(context.environ.items())
-        if name in NAMES
-    }
+    given = [(name, value, ENVIRONMENT) for name, value in context.environ.items()]
     own = context.environ.get("NCCL_CONF_FILE")
     for path in (own or account.home(context) + "/.nccl.conf", SYSTEM_FILE):
-        for line in context.text(path).splitlines():
-            name, sign, value = line.partition("=")
-            if sign and name.strip() in NAMES:
-                setting = {
-                    "name": name.strip(),
-                    "value": value.strip()[:_VALUE_LIMIT],
-                    "source": path,
-                }
-                found.setdefault(name.strip(), setting)
+        lines = [line.partition("=") for line in context.text(path).splitlines()]
+        given += [(name.strip(), value.strip(), path) for name, sign, value in lines if sign]
+    found = {}
+    for name, value, source in given:
+        if name not in found and (name in NAMES or name.startswith(PREFIXES)):
+            missing = value.startswith("/") and not os.path.exists(context.path(value))
+            setting = {"name": name, "value": value[:_VALUE_LIMIT], "source": source}
+            found[name] = dict(setting, missing=True) if missing else setting
     return [found[name] for name in sorted(found)]
+
+
+def own_addresses(context):
+    """The addresses that /etc/hosts has for this machine's own name."""
+    name = context.read("/proc/sys/kernel/hostname").strip()
+    lines = [line.partition("#")[0].split() for line in context.text("/etc/hosts").splitlines()]
+    return [words[0] for words in lines if name in words[1:] or name.split(".")[0] in words[1:]]
 
 
 def nodes(environ):
