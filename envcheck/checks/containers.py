@@ -11,7 +11,7 @@ from ..facts.missing import Skip
 from ..facts.view import SnapshotView, fact, facts_of
 from ..findings.commands import TRADE
 from ..findings.shell import word
-from .reading import known
+from .reading import is_absent, known
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
@@ -84,7 +84,7 @@ def rootful_docker(view: SnapshotView) -> Engine:
 def nvidia_specs(view: SnapshotView) -> list[CdiSpec]:
     """The CDI specifications of NVIDIA's GPUs, and those that could not be read."""
     specs = known(containers_of(view).cdi_specs) or []
-    return [spec for spec in specs if known(spec.kind) in (KIND, None)]
+    return [one for one in specs if known(one.kind) in (KIND, None) and not is_absent(one.kind)]
 
 
 def engine_named(engines: list[Engine], name: str) -> Engine:

@@ -64,6 +64,7 @@ class Kubernetes(Facts, frozen=True, kw_only=True):
     config: Maybe[str] = NOT_COLLECTED
     runtimes: Maybe[list[str]] = NOT_COLLECTED
     nvidia_runtimes: Maybe[list[str]] = NOT_COLLECTED  # those whose program is NVIDIA's
+    missing_runtimes: list[str] = []  # NVIDIA's that it names and that are not there
     unread: list[UnreadRuntime] = []
     default_runtime: Maybe[str] = NOT_COLLECTED
     cgroup_driver: Maybe[str] = NOT_COLLECTED

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from test_container_checks import DOCKER, LINKED, READY, WITH_GPU
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import ProgramSetting, Unavailable
 from envcheck.facts.containers import CdiSpec, Engine, Kubernetes, OfferedDevices, UnreadRuntime
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
@@ -144,3 +144,21 @@ def test_where_engines_look() -> None:
     assert result.outcome == "warn"
     assert "/run/cdi" in only(result).message
     assert "nvidia-ctk cdi generate --output=" in commands(only(result))
+
+
+def test_what_a_removed_toolkit_leaves_behind() -> None:
+    gone = "/usr/local/nvidia/toolkit/nvidia-container-runtime"
+    found = only(results(replace(NODE, missing_runtimes=[gone]))["CTR-009"])
+    assert found.cause.key == "nvidia-runtime-gone" and gone in found.message
+
+
+@pytest.mark.parametrize(
+    ("runtime", "outcome"), [("nvidia-container-runtime", "pass"), ("crun", "warn")]
+)
+def test_cri_o(runtime: str, outcome: str) -> None:
+    name = "crio.crio.runtime.runtimes.nvidia.runtime_path"
+    settings = [
+        ProgramSetting(name=name, value=f"/usr/bin/{runtime}", source="/etc/crio/crio.conf")
+    ]
+    node = Kubernetes(distribution="kubelet", engine="cri-o", offered=[])
+    assert results(node, settings=settings)["CTR-009"].outcome == outcome

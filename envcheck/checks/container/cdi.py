@@ -6,7 +6,18 @@ from ...data import cdi_versions
 from ...data.versions import parse_version
 from ...facts.containers import CdiSpec, Engine
 from .. import containers as shared
-from ..reading import CannotJudge, Kernel, NotKnown, Nvml, Skip, SnapshotView, facts_or, known, need
+from ..reading import (
+    CannotJudge,
+    Kernel,
+    NotKnown,
+    Nvml,
+    Skip,
+    SnapshotView,
+    facts_or,
+    is_absent,
+    known,
+    need,
+)
 from ..system_commands import on_system, systemctl
 from ..verdicts import Passed, Verdict, Verdicts, about, about_file, check, unjudged, warn, word
 
@@ -35,17 +46,34 @@ LACKS_GPU = warn(
     NO_FILES.remedy,
 )
 
+EMPTY = warn(
+    "cdi-file-empty",
+    "a CDI specification is empty",
+    "{path} is empty (what wrote it failed, or the disk was full): engines find no GPU in it, and end with"
+    " 'unresolvable CDI devices'.",
+    NO_FILES.remedy,
+    source="NVIDIA Container Toolkit documentation, Support for Container Device Interface",
+)
+
 
 @check(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
-    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU],
+    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU, EMPTY],
     about="A CDI specification lists the driver's files by their full names, with the driver's version.",
     sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
 )
 def cdi_is_current(view: SnapshotView) -> Verdicts:
     for place, spec in _specifications(view, shared.KIND, None):
+        if is_absent(spec.kind):
+            yield EMPTY.found(
+                about_file(spec.path),
+                [view.evidence(f"machine.containers.cdi_specs[{place}].kind")],
+                commands=[shared.generate_cdi(spec.path)],
+                path=spec.path,
+            )
+            continue
         try:
             yield _judge(view, f"machine.containers.cdi_specs[{place}]", spec)
         except CannotJudge as why:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...facts.containers import Kubernetes, UnreadRuntime
+from ...facts.containers import Kubernetes, OfferedDevices, UnreadRuntime
 from .. import containers as shared
-from ..reading import SnapshotView, Unavailable, known, need
+from ..reading import Nvml, SnapshotView, Unavailable, facts_or, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Passed, Remedy, Verdict, Verdicts, about, check, warn, word
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about, check, warn, word
 
 _DOCKER_DEFAULT = (
     "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default",
@@ -16,6 +16,7 @@ _PLUGIN = (
     "helm upgrade -i nvdp nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin"
     " -n nvidia-device-plugin --create-namespace"
 )
+_LOGS = "kubectl logs -n nvidia-device-plugin -l app.kubernetes.io/name=nvidia-device-plugin"
 # The CDI kinds of NVIDIA's device plugin and GPU operator: where they wrote some, no runtime is needed.
 _PLUGINS_OWN = ("k8s.device-plugin.nvidia.com/", "runtime.nvidia.com/", "management.nvidia.com/")
 
@@ -32,11 +33,20 @@ NO_RUNTIME = DEFAULT.variant(
     " into a pod, and the node offers 0 GPUs.{unread}",
 )
 
+RUNTIME_GONE = DEFAULT.variant(
+    "nvidia-runtime-gone",
+    sentence="{engine} starts pods with {program}, which is not there (the GPU operator's toolkit leaves that"
+    " behind when it is removed): they end with 'no such file or directory'.",
+    remedy="Install NVIDIA's container toolkit (or the GPU operator again), and name its runtime in"
+    " {config}.",
+    source="gpu-operator#730, #297; nvidia-container-toolkit#982",
+)
+
 
 @check(
     "CTR-009",
     title="Kubernetes' engine starts containers with NVIDIA's runtime",
-    causes=[DEFAULT, NO_RUNTIME],
+    causes=[DEFAULT, NO_RUNTIME, RUNTIME_GONE],
     about="containerd starts pods with a runtime of its configuration, docker only with its default one."
     " If that is not NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs.",
     sources=[
@@ -58,7 +68,22 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     need(node.runtimes, f"the runtimes of {engine}")
     nvidia = need(node.nvidia_runtimes, f"NVIDIA's runtimes in {engine}")
     default = known(node.default_runtime) or ""
-    if default in nvidia:
+    if node.missing_runtimes:
+        config = known(node.config) or ""
+        yield RUNTIME_GONE.found(
+            about("engine", engine),
+            [shared.node_evidence(view, "missing_runtimes")],
+            commands=[
+                *on_system(view, "container-toolkit"),
+                f"sudo grep -n nvidia {word(config)}",
+                f"sudo nvidia-ctk runtime configure --runtime={engine} --set-as-default",
+                systemctl("restart", engine),
+            ],
+            engine=engine,
+            program=node.missing_runtimes[0],
+            config=config,
+        )
+    elif default in nvidia:
         yield Passed(f"{engine}: {default}, its default runtime, is NVIDIA's")
     elif nvidia:
         yield Passed(f"{engine}: {nvidia[0]}, which pods ask for by runtimeClassName")
@@ -173,11 +198,19 @@ NOTHING_OFFERED = warn(
     "See whether NVIDIA's device plugin runs on this node and what it says, or install it.",
 )
 
+FEWER = NOTHING_OFFERED.variant(
+    "fewer-gpus-offered",
+    headline="the kubelet has too few GPUs to hand out",
+    sentence="The kubelet has {count} of this node's {gpus} GPUs to hand out: NVIDIA's device plugin does not"
+    " see the others, or has marked them unhealthy, as it does after an Xid.",
+    remedy="See what the device plugin says of them, mend the GPUs, and start the plugin again.",
+)
+
 
 @check(
     "CTR-010",
     title="The kubelet has this node's GPUs to hand out",
-    causes=[NOTHING_OFFERED],
+    causes=[NOTHING_OFFERED, FEWER],
     about="A pod gets a GPU if NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu). If"
     " none did, every pod that requests one waits as 'Insufficient nvidia.com/gpu'.",
     sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
@@ -189,7 +222,7 @@ def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
     offered = need(node.offered, "what device plugins registered with the kubelet")
     named = ", ".join(f"{one.resource}: {one.count}" for one in offered if one.count)
     if named:
-        yield Passed(named)
+        yield _all_of_them(view, offered) or Passed(named)
         return
     nvidia, default = known(node.nvidia_runtimes) or [], known(node.default_runtime)
     by_class, option = "", ""
@@ -204,8 +237,30 @@ def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
         evidence=[shown, shared.node_evidence(view, "default_runtime")],
         commands=[
             "kubectl get pods -A -o wide | grep nvidia-device-plugin",
-            "kubectl logs -n nvidia-device-plugin -l app.kubernetes.io/name=nvidia-device-plugin",
+            _LOGS,
             _PLUGIN + option,
         ],
         by_class=by_class,
+    )
+
+
+def _all_of_them(view: SnapshotView, offered: list[OfferedDevices]) -> Finding | None:
+    """Whether whole GPUs are missing among those that are offered; parts of GPUs cannot be counted."""
+    gpus = known(facts_or(view.machine.nvml, Nvml).gpus) or []
+    count = sum(one.count for one in offered)
+    whole = [one.resource for one in offered if one.count] == ["nvidia.com/gpu"]
+    if not whole or count >= len(gpus) or any(known(gpu.mig_enabled) for gpu in gpus):
+        return None
+    return FEWER.found(
+        evidence=[
+            shared.node_evidence(view, "offered", f"nvidia.com/gpu: {count}"),
+            view.evidence("machine.nvml.gpu_count", len(gpus)),
+        ],
+        commands=[
+            _LOGS,
+            "sudo dmesg | grep Xid",
+            "kubectl rollout restart -n nvidia-device-plugin daemonset",
+        ],
+        count=count,
+        gpus=len(gpus),
     )

@@ -50,6 +50,9 @@ def put(facts, context, processes, distribution):
                 unread.append({"path": name, "reason": "section", "section": other})
     unread += _not_imported(context, path, [name for name, _document in files])
     _put(facts, section, runtimes, unread)
+    programs = [program for _name, program in sorted(_nvidia(runtimes).items())]
+    gone = [one for one in programs if one[:1] == "/" and not os.path.exists(context.path(one))]
+    facts.put("missing_runtimes", sorted(set(gone)))
 
 
 def _put(facts, section, runtimes, unread):

@@ -43,7 +43,12 @@ def _spec(context, file_name):
     facts.put("path", file_name if root == "/" else file_name[len(root) :])
     names = ("kind", "version", "devices", "driver_versions", "missing_paths")
     try:
-        pairs = read_spec(files.read(file_name, SPEC_LIMIT).decode("utf-8", "replace"))
+        text = files.read(file_name, SPEC_LIMIT).decode("utf-8", "replace")
+        if not text.strip():
+            for name in names:
+                facts.missing(name, "absent", "the file is empty")
+            return facts.values
+        pairs = read_spec(text)
     except (OSError, ValueError, RecursionError) as error:
         for name in names:
             facts.put(name, from_error(error))
