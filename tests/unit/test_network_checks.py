@@ -206,38 +206,6 @@ def with_horovod(*operations: str, network: Network | None = None, **changes: An
 # NET-003
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("NCCL_P2P_DISABLE", "1", "NVLink"),
-        ("NCCL_P2P_LEVEL", "LOC", "NVLink"),
-        ("NCCL_IB_DISABLE", "1", "mlx5_0"),
-        ("NCCL_NET", "Socket", "mlx5_0"),
-        ("NCCL_NET_GDR_LEVEL", "LOC", "GPUDirect"),
-        ("NCCL_NET_GDR_LEVEL", "0", "GPUDirect"),
-    ],
-)
-def test_a_fast_way_switched_off(name: str, value: str, words: str) -> None:
-    result = judge(
-        networks.infiniband(settings=[setting(name, value, "/etc/nccl.conf")]), "NET-003"
-    )
-    assert result.outcome == "warn" and words in result.findings[0].message
-    assert commands(result) == ["sudoedit /etc/nccl.conf"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("NCCL_P2P_DISABLE", "0"),
-        ("NCCL_P2P_LEVEL", "NVL"),
-        ("NCCL_IB_DISABLE", "0"),
-        ("NCCL_NET_GDR_LEVEL", "PIX"),
-    ],
-)
-def test_settings_that_switch_nothing_off(name: str, value: str) -> None:
-    assert judge(networks.infiniband(settings=[setting(name, value)]), "NET-003").outcome == "pass"
-
-
 def geforces(
     p2p: str = "chipset not supported",
     count: int = 2,
@@ -256,17 +224,60 @@ def geforces(
     return whole(nvml=h100.nvml(gpus, pairs=pairs), nvidia_smi=None, **changes)
 
 
+def routed(*gids: int) -> Network:
+    fast = port(link_layer="Ethernet", rate_gbps=200.0, gids=[0, 1, 3], routed_gids=list(gids))
+    return networks.roce(rdma=[adapter(n, fast) for n in range(2)])
+
+
+FABRIC, PLAIN = networks.infiniband(), networks.network()
+
+
 @pytest.mark.parametrize(
-    ("name", "p2p", "outcome"),
+    ("machine", "set_to", "key"),
     [
-        ("NCCL_P2P_DISABLE", "chipset not supported", "pass"),
-        ("NCCL_P2P_DISABLE", "ok", "warn"),
-        ("NCCL_IB_DISABLE", "ok", "pass"),
+        (FABRIC, "NCCL_P2P_DISABLE=1", "p2p-disabled"),
+        (FABRIC, "NCCL_P2P_DISABLE=0", ""),
+        (FABRIC, "NCCL_P2P_LEVEL=LOC", "p2p-never"),
+        (FABRIC, "NCCL_P2P_LEVEL=NVL", ""),
+        (FABRIC, "NCCL_IB_DISABLE=1", "rdma-disabled"),
+        (FABRIC, "NCCL_IB_DISABLE=0", ""),
+        (FABRIC, "NCCL_NET=Socket", "sockets-alone"),
+        (FABRIC, "NCCL_NET=IB", ""),
+        (PLAIN, "NCCL_NET=IB", "no-adapter-for-ib"),
+        (FABRIC, "NCCL_NET_GDR_LEVEL=LOC", "gpudirect-off"),
+        (FABRIC, "NCCL_NET_GDR_LEVEL=0", "gpudirect-off"),
+        (FABRIC, "NCCL_NET_GDR_LEVEL=PIX", ""),
+        (routed(3), "NCCL_IB_GID_INDEX=3", ""),
+        (routed(3), "NCCL_IB_GID_INDEX=1", "gid-not-routed"),
+        (routed(3), "NCCL_IB_GID_INDEX=7", "no-such-gid"),
+        (networks.network(nodes=2), "MASTER_ADDR=127.0.0.1", "master-is-loopback"),
+        (networks.network(nodes=1), "MASTER_ADDR=127.0.0.1", ""),
+        (PLAIN, "NCCL_GRAPH_FILE=/g.xml", "graph-of-a-file"),
+        (geforces(), "NCCL_P2P_DISABLE=1", ""),
+        (geforces("ok"), "NCCL_P2P_DISABLE=1", "p2p-disabled"),
+        (geforces("ok"), "NCCL_IB_DISABLE=1", ""),
     ],
 )
-def test_gpus_without_nvlink(name: str, p2p: str, outcome: str) -> None:
-    snapshot = geforces(p2p, network=networks.network(settings=[setting(name, "1")]))
-    assert judge(snapshot, "NET-003").outcome == outcome
+def test_settings(machine: Network | Snapshot, set_to: str, key: str) -> None:
+    name, _, value = set_to.partition("=")
+    one = [setting(name, value, "/etc/nccl.conf")]
+    if isinstance(machine, Network):
+        snapshot = whole(network=replace(machine, settings=one))
+    else:
+        own = ok(networks.network(settings=one))
+        snapshot = replace(machine, machine=replace(machine.machine, network=own))
+    result = judge(snapshot, "NET-003")
+    assert [found.cause.key for found in result.findings] == [key] * bool(key)
+    assert not key or commands(result) == ["sudoedit /etc/nccl.conf"]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "nodes", "outcome"),
+    [(["127.0.1.1"], 2, "warn"), (["127.0.1.1"], 1, "skipped"), (["10.0.0.1"], 2, "pass")],
+)
+def test_a_name_of_the_machine_s_own(addresses: list[str], nodes: int, outcome: str) -> None:
+    found = networks.network(own_addresses=addresses, nodes=nodes)
+    assert judge(found, "NET-011").outcome == outcome
 
 
 @pytest.mark.parametrize("network", [networks.infiniband(), None])

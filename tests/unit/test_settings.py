@@ -10,8 +10,6 @@ import networks
 import pytest
 from msgspec.structs import replace
 from test_container_checks import NO_DAEMON, READY, judge
-from test_network_checks import judge as judge_network
-from whole import whole
 
 from envcheck.collector.containers import settings as collected
 from envcheck.collector.facts import Facts
@@ -122,46 +120,6 @@ CONTAINERS: list[tuple[str, str, dict[str, Any]]] = [
 def test_engines(code: str, key: str, changes: dict[str, Any]) -> None:
     found = judge(code, replace(READY, **changes)).findings
     assert [one.cause.key for one in found] == [key]
-
-
-ROCE = networks.roce(
-    rdma=[
-        networks.adapter(
-            n,
-            networks.port(link_layer="Ethernet", rate_gbps=200.0, gids=[0, 1, 3], routed_gids=[3]),
-        )
-        for n in range(2)
-    ]
-)
-
-
-@pytest.mark.parametrize(
-    ("network", "name", "value", "key"),
-    [
-        (ROCE, "NCCL_IB_GID_INDEX", "3", None),
-        (ROCE, "NCCL_IB_GID_INDEX", "1", "gid-not-routed"),
-        (ROCE, "NCCL_IB_GID_INDEX", "7", "no-such-gid"),
-        (networks.network(), "NCCL_NET", "IB", "no-adapter-for-ib"),
-        (networks.infiniband(), "NCCL_NET", "IB", None),
-        (networks.network(nodes=2), "MASTER_ADDR", "127.0.0.1", "master-is-loopback"),
-        (networks.network(nodes=1), "MASTER_ADDR", "127.0.0.1", None),
-        (networks.network(), "UCX_TLS", "all", None),
-        (networks.network(), "NCCL_GRAPH_FILE", "/g.xml", "graph-of-a-file"),
-    ],
-)
-def test_networks(network: Any, name: str, value: str, key: str | None) -> None:
-    one = networks.setting(name, value)
-    result = judge_network(whole(network=replace(network, settings=[one])), "NET-003")
-    assert [found.cause.key for found in result.findings] == ([key] if key else [])
-
-
-@pytest.mark.parametrize(
-    ("addresses", "nodes", "outcome"),
-    [(["127.0.1.1"], 2, "warn"), (["127.0.1.1"], 1, "skipped"), (["10.0.0.1"], 2, "pass")],
-)
-def test_own_name(addresses: list[str], nodes: int, outcome: str) -> None:
-    network = networks.network(own_addresses=addresses, nodes=nodes)
-    assert judge_network(whole(network=network), "NET-011").outcome == outcome
 
 
 def test_what_is_collected(tmp_path: Path) -> None:

@@ -127,8 +127,9 @@ def _twice(view: SnapshotView, by_name: dict[str, ProgramSetting]) -> Verdicts:
 def _conditions(
     view: SnapshotView, containers: Containers, by_name: dict[str, ProgramSetting]
 ) -> Conditions:
-    node = containers.kubernetes
+    node, host = containers.kubernetes, facts_or(view.machine.host, Host)
     engine = known(node.engine) if node is not None else None
+    systems = [known(host.os_id), *(known(host.os_like) or [])]
     mounts = by_name.get("toolkit.accept-nvidia-visible-devices-as-volume-mounts")
 
     def runtime_unknown() -> bool:
@@ -138,7 +139,8 @@ def _conditions(
 
     return {
         "not-by-mounts": lambda: mounts is None or mounts.value != "true",
-        "x86": lambda: known(facts_or(view.machine.host, Host).architecture) == "x86_64",
+        "not-ubuntu": lambda: "ubuntu" not in systems,  # whose ldconfig has another name
+        "x86": lambda: known(host.architecture) == "x86_64",
         "containerd": lambda: engine == "containerd",
         "cri-o": lambda: engine == "cri-o",
         "runtime-unknown": runtime_unknown,
