@@ -109,6 +109,11 @@ CONTAINERS: list[tuple[str, str, dict[str, Any]]] = [
         },
     ),
     (
+        "CTR-002",
+        "docker-desktop-on-linux",
+        {"engines": [replace(READY.engines[0], desktop=True, remote=True)]},
+    ),
+    (
         "CTR-006",
         "docker-before-clone3",
         {"engines": [replace(READY.engines[0], server_version="20.10.7")]},

@@ -9,7 +9,7 @@ from ...data.versions import parse_version
 from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
-from ..driver_state import container
+from ..driver_state import container, on_wsl
 from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
 from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
@@ -195,6 +195,14 @@ OLD_SNAP = NO_RUNTIME.variant(
     commands=("snap list docker", "sudo snap refresh docker"),
     source="canonical/docker-snap#148, #161",
 )
+DESKTOP = NO_RUNTIME.variant(
+    "docker-desktop-on-linux",
+    sentence="docker asks Docker Desktop, whose virtual machine has none of this machine's GPUs on Linux:"
+    " `docker run --gpus all` ends with 'could not select device driver'.",
+    remedy="Use docker's engine on the machine itself: install it if it is not, with NVIDIA's container"
+    " toolkit, and let the client ask it. Images and containers of Docker Desktop stay there.",
+    source="docker/docs#19366; nvidia-container-toolkit#175; docker/desktop-linux#79",
+)
 SNAP_BESIDE_TOOLKIT = NO_RUNTIME.variant(
     "docker-snap-beside-toolkit",
     sentence="docker {version} is the snap, which brings its own toolkit: from 29.2 on it starts no container"
@@ -220,6 +228,7 @@ _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
         NO_CDI,
         MODE_WITHOUT_SPEC,
         OLD_SNAP,
+        DESKTOP,
         SNAP_BESIDE_TOOLKIT,
     ],
     about="No engine passes GPUs to containers by itself: docker needs NVIDIA's hook, its runtime or a CDI"
@@ -230,6 +239,10 @@ _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 def engines_give_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     mode = known(shared.containers_of(view).toolkit_mode)
+    for engine in shared.containers_of(view).engines if not on_wsl(view) else ():
+        if known(engine.desktop) is True:
+            yield _not_of_a_desktop(view, engine)
+            return
     for engine in shared.serving(view):
         if cause := _of_a_snap(view, engine):
             yield cause.found(
@@ -255,6 +268,21 @@ def engines_give_gpus(view: SnapshotView) -> Verdicts:
             yield Unjudged("skipped", why, about("engine", engine.name))
         else:
             yield _no_way(view, engine)
+
+
+def _not_of_a_desktop(view: SnapshotView, engine: Engine) -> Finding:
+    installed = known(shared.containers_of(view).toolkit_path)
+    return DESKTOP.found(
+        about("engine", engine.name),
+        [shared.evidence(view, engine, "desktop")],
+        commands=[
+            "docker context ls",
+            *on_system(view, "docker"),
+            *([] if installed else on_system(view, "container-toolkit")),
+            "docker context use default",
+            *_CONFIGURE_DOCKER,
+        ],
+    )
 
 
 def _of_a_snap(view: SnapshotView, engine: Engine) -> Cause | None:
