@@ -280,6 +280,13 @@ def test_a_name_of_the_machine_s_own(addresses: list[str], nodes: int, outcome: 
     assert judge(found, "NET-011").outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("name", "nodes", "outcome"), [("ufw", 2, "warn"), ("ufw", 1, "skipped"), ("", 2, "pass")]
+)
+def test_a_firewall(name: str, nodes: int, outcome: str) -> None:
+    assert judge(networks.network(firewall=name, nodes=nodes), "NET-012").outcome == outcome
+
+
 @pytest.mark.parametrize("network", [networks.infiniband(), None])
 def test_what_the_target_s_environment_sets_counts_too(network: Any) -> None:
     environment = Environment(variables={"NCCL_P2P_DISABLE": "1", "OMP_NUM_THREADS": "1"})

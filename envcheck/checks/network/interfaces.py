@@ -113,6 +113,47 @@ def own_name(view: SnapshotView) -> Verdicts:
     )
 
 
+FIREWALL = warn(
+    "firewall-between-machines",
+    "a firewall keeps the job's machines out",
+    "{firewall} is on, in a job of {nodes} machines, and opens every port to none of them: NCCL and Gloo take"
+    " any free port, and connections end with 'timed out', 'Connection refused' or 'No route to host'.",
+    "Let the other machines' network through, on each machine, and not the whole world: NCCL does not"
+    " ask who connects.",
+)
+_OPEN = {
+    "ufw": "sudo ufw allow from {network}",
+    "firewalld": "sudo firewall-cmd --permanent --zone=trusted --add-source={network} && sudo firewall-cmd"
+    " --reload",
+}
+
+
+@check(
+    "NET-012",
+    title="No firewall stands between a job's machines",
+    causes=[FIREWALL],
+    about="NCCL, Gloo and PyTorch's rendezvous connect a job's machines by ports that they choose. Judged"
+    " in a job of several machines, by the configuration of ufw and firewalld.",
+    sources=("transformers#14878", "nccl#375", "ray#37461", "NCCL user guide, Troubleshooting"),
+    follows=("NET-001", "NET-011"),
+)
+def firewall(view: SnapshotView) -> Verdicts:
+    facts = common.network(view)
+    if not common.spans_machines(facts):
+        raise Skip("no job of several machines")
+    name = need(facts.firewall, "the firewall")
+    if not name:
+        yield Passed("none that keeps machines out is seen")
+        return
+    network = fill_in("NETWORK", "the machines' own, such as 10.0.0.0/24")
+    yield FIREWALL.found(
+        evidence=[view.evidence(f"seen.network.{fact}") for fact in ("firewall", "nodes")],
+        commands=[_OPEN[name].format(network=network)],
+        firewall=name,
+        nodes=known(facts.nodes),
+    )
+
+
 def _nothing_but_lo(
     view: SnapshotView, facts: Network, interfaces: list[NetworkInterface]
 ) -> Verdicts:

@@ -1,6 +1,7 @@
 """What traffic between GPUs and between machines goes through: interfaces, RDMA, NCCL's settings."""
 
 import os
+import re
 
 from .. import account
 from ..facts import Facts, unavailable
@@ -36,6 +37,7 @@ def collect(context):
     facts.put("verbs_nodes", [one for one in opened if "/uverbs" in one], rdma.NODES)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.attempt("own_addresses", "/etc/hosts", own_addresses, context)
+    facts.attempt("firewall", "/etc/ufw, /etc/firewalld", firewall, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
     return facts
 
@@ -61,6 +63,23 @@ def own_addresses(context):
     name = context.read("/proc/sys/kernel/hostname").strip()
     lines = [line.partition("#")[0].split() for line in context.text("/etc/hosts").splitlines()]
     return [words[0] for words in lines if name in words[1:] or name.split(".")[0] in words[1:]]
+
+
+def firewall(context):
+    """The firewall that keeps other machines out by default: "ufw", "firewalld"; "" where none does."""
+    policy = context.text("/etc/default/ufw")
+    closed = not re.search(r'^DEFAULT_INPUT_POLICY="?ACCEPT', policy, re.M)
+    whole = r"^-A ufw-user-input -s \S+ -j ACCEPT"  # every port, of some machines
+    if re.search(r"^ENABLED=yes", context.text("/etc/ufw/ufw.conf"), re.M) and closed:
+        return "" if re.search(whole, context.text("/etc/ufw/user.rules"), re.M) else "ufw"
+    settings = context.text("/etc/firewalld/firewalld.conf")
+    runs = any(name == "firewalld" for name in _names_of_processes(context)) if settings else False
+    return "firewalld" if runs and "DefaultZone=trusted" not in settings else ""
+
+
+def _names_of_processes(context):
+    numbers = [name for name in context.names("/proc") if name.isdecimal()]
+    return [context.text("/proc/%s/comm" % number).strip() for number in numbers]
 
 
 def nodes(environ):
