@@ -98,6 +98,7 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
         "pcie",  # of any device on the bus
         "iommu",  # of any device on the bus
         "machine-check",
+        "read-only",  # a file system, after an error on it
         "out-of-memory",  # a program was killed
         "stuck",  # the driver's watchdog, a hung task or lockup of a program of the driver's
         "oops",  # the kernel stopped inside the driver's module

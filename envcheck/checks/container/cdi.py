@@ -36,7 +36,8 @@ OTHER_DRIVER = warn(
     "a CDI specification is of another driver",
     "{path} brings the libraries of driver {named} into containers, and {driver} runs: they report"
     " 'Driver/library version mismatch'.",
-    "Write the specification again for the driver that runs now.",
+    "Write the specification again for the driver that runs now. From 1.18 on the toolkit's service"
+    " nvidia-cdi-refresh does it after each update of the driver.",
 )
 LACKS_GPU = warn(
     "cdi-without-gpu",
@@ -201,8 +202,8 @@ HIDDEN = ELSEWHERE.variant(
     sentence="docker {version} runs rootless, where /etc/cdi and /var/run/cdi are not to be seen, whatever"
     " `docker info` lists: it does not find NVIDIA's specification in {here}, and ends with 'unresolvable CDI"
     " devices nvidia.com/gpu=all'.",
-    remedy="Upgrade docker to 27.5 or newer, whose rootless script brings these directories in; or put a copy"
-    " of the specification into a directory of the user's, and name that by its full path as"
+    remedy="Upgrade docker to 27.5 or newer, whose rootless script brings these directories in; or write the"
+    " specification into a directory of the user's, and name that by its full path as"
     ' "cdi-spec-dirs" in ~/.config/docker/daemon.json.',
     source="moby#47676, #48541, #49027, #49028, #49029",
 )
@@ -266,8 +267,8 @@ def _hidden(view: SnapshotView, engine: Engine, path: str, here: str) -> Verdict
         [*about("engine", engine.name), *about_file(path)],
         [shared.evidence(view, engine, field) for field in ("server_version", "rootless")],
         commands=[
-            f"mkdir -p ~/.config/cdi && cp {word(path)} ~/.config/cdi/",
-            "realpath ~/.config/cdi   # for daemon.json",
+            "mkdir -p ~/.config/cdi && nvidia-ctk cdi generate --output=$HOME/.config/cdi/nvidia.yaml",
+            'echo "\\"cdi-spec-dirs\\": [\\"$HOME/.config/cdi\\"]"   # a line for daemon.json',
             '"${EDITOR:-vi}" ~/.config/docker/daemon.json',
             systemctl("--user restart", "docker"),
         ],

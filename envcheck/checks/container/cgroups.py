@@ -100,17 +100,17 @@ NO_RULES = warn(
     "no-cgroups-under-root",
     "the toolkit's no-cgroups does not fit docker",
     "The toolkit's no-cgroups is true and docker's server runs as root: its containers see GPUs that they may"
-    " not open (NVML: Unknown Error).",
+    " not open ({words}).",
     "Change the setting, or give containers their GPUs by CDI, which works without device rules.",
     _SET.format("false"),
-    shared.CDI_GENERATE,
+    f"# or, by CDI: {shared.CDI_GENERATE}",
     follows=shared.NO_GPU,
 )
 RULES = NO_RULES.variant(
     "cgroups-when-rootless",
     sentence="docker runs rootless and the toolkit's no-cgroups is not true: NVIDIA's hook may not write"
     " device rules, and no container with a GPU starts.",
-    commands=[_SET.format("true"), shared.CDI_GENERATE],
+    commands=[_SET.format("true"), f"# or, by CDI: {shared.CDI_GENERATE}"],
     follows=None,
 )
 
@@ -144,7 +144,8 @@ def no_cgroups_fits(view: SnapshotView) -> Verdicts:
         return
     shown = view.evidence("machine.containers.toolkit_no_cgroups")
     evidence = [shown, shared.evidence(view, docker, "rootless")]
-    yield (NO_RULES if off else RULES).found(about("engine", "docker"), evidence)
+    words = "GPU access blocked by the operating system" if on_wsl(view) else "NVML: Unknown Error"
+    yield (NO_RULES if off else RULES).found(about("engine", "docker"), evidence, words=words)
 
 
 OLD_LIBRARY = warn(

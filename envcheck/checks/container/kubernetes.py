@@ -12,11 +12,13 @@ _DOCKER_DEFAULT = (
     "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default",
     systemctl("restart", "docker"),
 )
+_BY_HAND = ("sudoedit /etc/docker/daemon.json", systemctl("restart", "docker"))
 _PLUGIN = (
     "helm upgrade -i nvdp nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin"
     " -n nvidia-device-plugin --create-namespace"
 )
 _LOGS = "kubectl logs -n nvidia-device-plugin -l app.kubernetes.io/name=nvidia-device-plugin"
+_IF_NONE = f"{_PLUGIN}   # if the cluster has none yet"
 # The CDI kinds of NVIDIA's device plugin and GPU operator: where they wrote some, no runtime is needed.
 _PLUGINS_OWN = ("k8s.device-plugin.nvidia.com/", "runtime.nvidia.com/", "management.nvidia.com/")
 
@@ -106,11 +108,15 @@ def _docker(view: SnapshotView) -> Verdict:
     default = need(engine.default_runtime, "docker's default runtime")
     if "nvidia" in default:
         return Passed(f"docker's default runtime is {default}")
-    install = [] if known(containers.toolkit_path) else on_system(view, "container-toolkit")
+    there = known(containers.toolkit_path) or "nvidia" in (known(engine.runtimes) or [])
+    install = [] if there and not engine.missing_runtimes else on_system(view, "container-toolkit")
     return DEFAULT.found(
         about("engine", "docker"),
         [shared.evidence(view, engine, field) for field in ("default_runtime", "runtimes")],
-        commands=[*install, *_DOCKER_DEFAULT],
+        commands=[
+            *install,
+            *(_DOCKER_DEFAULT if known(containers.toolkit_path) or install else _BY_HAND),
+        ],
         default=default,
     )
 
@@ -167,7 +173,7 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
         return Remedy(
             f'Let {config} import it: imports = ["{folder}/*.toml"], above its first table. Every'
             " pod gets it where it is the default (default_runtime_name), else by runtimeClassName: nvidia.",
-            [f"sudoedit {word(config)}", systemctl("restart", engine), _PLUGIN],
+            [f"sudoedit {word(config)}", systemctl("restart", engine), _IF_NONE],
         )
     if engine == "crio":
         return Remedy(
@@ -178,7 +184,6 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
                 "sudo nvidia-ctk runtime configure --runtime=crio --set-as-default",
                 "ls /etc/crio/crio.conf.d",
                 systemctl("restart", "crio"),
-                _PLUGIN,
             ],
         )
     where = "" if config.startswith("/etc/containerd/") else f" --config={word(config)}"
@@ -186,7 +191,7 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     return Remedy(
         "Configure NVIDIA's runtime for this engine. As the default it serves the device plugin and every"
         " pod; without --set-as-default both need a RuntimeClass, and runtimeClassName: nvidia.",
-        [*commands, configure, systemctl("restart", engine), _PLUGIN],
+        [*commands, configure, systemctl("restart", engine), _IF_NONE],
     )
 
 
@@ -238,7 +243,7 @@ def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
         commands=[
             "kubectl get pods -A -o wide | grep nvidia-device-plugin",
             _LOGS,
-            _PLUGIN + option,
+            f"{_PLUGIN}{option}   # if the cluster has none yet",
         ],
         by_class=by_class,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...data.versions import parse_version
 from ...facts.host import Disk
-from ..reading import CannotJudge, SnapshotView, fact, known, need
+from ..nvidia_devices import event_evidence
+from ..reading import CannotJudge, Kernel, SnapshotView, fact, facts_or, known, need
 from ..verdicts import (
     Finding,
     Passed,
@@ -160,6 +161,7 @@ def _read_only(view: SnapshotView, group: list[Disk]) -> Finding | None:
     temporary = next((disk for disk in group if "temporary" in disk.roles), None)
     disk = temporary or group[0]
     held, where = roles(*group), mount(disk)
+    log = known(facts_or(view.machine.kernel, Kernel).log) or []
     field = "read_only"
     if known(disk.read_only) is not True:
         field = "writable"
@@ -169,7 +171,10 @@ def _read_only(view: SnapshotView, group: list[Disk]) -> Finding | None:
         return None
     return (READ_ONLY if temporary else HOME_READ_ONLY).found(
         about_file(where),
-        [evidence(view, disk, field)],
+        [
+            evidence(view, disk, field),
+            *(event_evidence(view, one) for one in log if one.kind == "read-only"),
+        ],
         commands=[
             *_elsewhere(held, "one that can be written"),
             f"findmnt --target {word(disk.path)}",

@@ -102,7 +102,8 @@ FEW_FILES = warn(
     "low-file-limit",
     "the limit on open files is too low",
     "A process may open only {files} files: data loaders run into 'Too many open files'.",
-    "Raise the limit.",
+    "Raise the limit: here by the first command, for good where processes are started (logins by limits.d,"
+    " a service by LimitNOFILE=65536 in its unit), and start them again.",
 )
 PROCESSES = warn(
     "too-few-processes",
@@ -161,7 +162,9 @@ def limits(view: SnapshotView) -> Verdicts:
         if files is not None and 0 <= files < LEAST_OPEN_FILES:
             evidence = [view.evidence(f"{place}.host.open_files")]
             engine = in_engine(view, "files") if known(host.container) else []
-            commands = ["ulimit -n 65536", *engine]
+            lasting = "echo '* - nofile 65536' | sudo tee /etc/security/limits.d/nofile.conf"
+            unit = f"{fill_in('UNIT', 'the service')}  # [Service] LimitNOFILE=65536"
+            commands = ["ulimit -n 65536", *(engine or [lasting, systemctl("edit", unit)])]
             yield FEW_FILES.found(subjects, evidence, commands=commands, files=files)
         if subjects and processes is not None and processes <= FEW_PROCESSES:
             evidence = [view.evidence(f"{place}.host.cgroup_pids_limit")]

@@ -92,6 +92,7 @@ KINDS = (
         "soft lockup - CPU#",
         re.compile(r"stuck for \d+s! \[(?:irq/\d+-)?(?:nvidia|nv_queue)"),
     ),
+    ("read-only", "", re.compile(r"[Rr]emounting filesystem read-only")),
     ("out-of-memory", "", re.compile(r"^(?:Memory cgroup out|Out) of memory: Kill")),
     ("uvm", "nvidia-uvm", re.compile(r"global fatal error")),
     (
@@ -128,7 +129,7 @@ KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these
 WORDS = re.compile(
     rb"NVRM|nvidia|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down|nv_mem|change power"
     rb" state|no space|RIP: |blocked for more than|soft lockup|DMAR: \[|ut of memory: Kill"
-    rb"|IO_PAGE_FAULT|Hardware Error"
+    rb"|filesystem read-only|IO_PAGE_FAULT|Hardware Error"
 )
 
 
