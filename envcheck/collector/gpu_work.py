@@ -7,7 +7,6 @@ from .kernels import selection
 from .kernels.campaign import patience
 from .options import Options
 from .run import BadTarget, environment, our_fault
-from .worker import ROOT
 
 _ONE_ROW = 900.0  # seconds that a row of a bench may take at the worst
 _ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes
@@ -30,21 +29,10 @@ def micro_kernels(run):
 def systems(run):
     from .systems.running.runner import SystemsRunner
 
-    options = run.request.kernels
-    runner = SystemsRunner(
-        options.systems,
-        run.documents,
-        {name: python for name, python in run.python.items() if python is not None},
-        run.start,
-        environment(),
-        {"pynvml": run.request.pynvml, "root": ROOT},
-        run.sweep,
-        run.request.scratch,
-        patience(run.documents["machine"]),
-    )
-    devices = _choose(run, options, runner)
+    runner = SystemsRunner(run, environment(), patience(run.documents["machine"]))
+    devices = _choose(run, run.request.kernels, runner)
     if devices is not None:
-        run.work(runner, lambda: runner.run(devices, run.progress))
+        run.work(runner, lambda: runner.run(devices))
         runner.name_stuck(run.sweep())
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import probing
 from cli import environment
 from system_records import command
 
@@ -40,7 +39,6 @@ def run(
         "gpus": [],
         "memory_mib": None,
         "seconds": system.deadline,
-        "root": str(probing.REPOSITORY),
         "pynvml": "",
         "libraries": {},
     }

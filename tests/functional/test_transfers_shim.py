@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import probing
 import pytest
 from cli import envcheck
 from processes import lines
@@ -57,7 +56,7 @@ def ran(libraries: Path, tmp_path: Path) -> Runs:
         module: str, mib: int | None = 24, until: str = "", gpus: int = 1, **shim: object
     ) -> Ran:
         """until: the stage in which it hangs; then it is ended."""
-        params = {"root": str(probing.REPOSITORY), "device": "gpu", "gpus": [], "memory_mib": mib}
+        params = {"device": "gpu", "gpus": [], "memory_mib": mib}
         params |= {"seconds": 30.0, "pynvml": None}
         argv = command(sys.executable, module, params)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "SHIM_"))}

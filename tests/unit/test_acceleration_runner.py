@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -130,19 +131,19 @@ class Made:
             self.most = max(self.most, len(at_work))
             return process
 
-        self.runner = runner.SystemsRunner(
-            [one.name for one in found],
-            self.documents,
-            PYTHONS,
-            start,
-            {"HOME": "/h"},
-            {"root": "/r"},
-            sweep,
-            None,
-            patience,
-            self.clock,
+        asked = SimpleNamespace(
+            kernels=SimpleNamespace(systems=[one.name for one in found]), pynvml=None, scratch=None
         )
-        self.runner.run(([gpu(0)], ""), lambda *step: self.progress.append(step), self.clock.pause)
+        collection = SimpleNamespace(
+            request=asked,
+            documents=self.documents,
+            python=PYTHONS,
+            start=start,
+            sweep=sweep,
+            progress=lambda *step: self.progress.append(step),
+        )
+        self.runner = runner.SystemsRunner(collection, {"HOME": "/h"}, patience, self.clock)
+        self.runner.run(([gpu(0)], ""), self.clock.pause)
 
     def runs(self, document: str = "target") -> list[facts.SystemRun]:
         section = self.documents[document]["acceleration"]
@@ -175,7 +176,7 @@ def test_a_system_that_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     ((_module, _process, params, env),) = made.started
     assert env["CUDA_VISIBLE_DEVICES"] == "GPU-0" and env["HOME"] == "/h"
     assert params == {
-        "root": "/r",
+        "pynvml": None,
         "framework": "torch",
         "device": "gpu",
         "gpus": ["0000:00:00.0"],

@@ -6,7 +6,7 @@ the framework's import. What else it may say, with its default, is in _OPTIONAL.
 ``run(framework, params, tell)`` does the work. framework: the module, None without one. params: {"device":
 "gpu" or "cpu", "gpus": [PCI address], "memory_mib": what it may take of each GPU, None where that is not
 known, "seconds": for its work, "libraries": {"libnccl": [path, the likeliest first]}, "framework": its
-name, "pynvml", "root", "module"}. tell: a records.SystemWriter. It sees the GPUs that it is given and no
+name, "pynvml", "module"}. tell: a records.SystemWriter. It sees the GPUs that it is given and no
 other: they are CUDA's 0, 1, …
 
     with tell.trial("jit_compile") as trial:

@@ -23,44 +23,17 @@ _TOO_MUCH = "it reported more than fits into a Snapshot: the rest is left out"
 class SystemsRunner(object):
     """All systems that were asked for."""
 
-    def __init__(
-        self,
-        names,
-        documents,
-        pythons,
-        start,
-        environ,
-        params,
-        sweep=list,
-        scratch=None,
-        patience=1,
-        clock=time.monotonic,
-    ):
-        """names: of systems. documents: {"machine", "target"}, the target's may be None.
-
-        pythons: a PythonCommand for each of them. start(argv, deadline, cwd, env): a process.Child.
-        params: what every process of it gets. sweep(): ends what processes that are over have left behind,
-        and names what it could not end, as orphans.sweep. scratch: a directory for their temporary files.
-        patience: what the limits of the import and of the work are multiplied by.
-        """
-        self._names = names
-        self._documents = documents
-        self._pythons = pythons
-        self._start = start
-        self._environ = environ
-        self._params = params
-        self._sweep = sweep
-        self._scratch = scratch
-        self._patience = patience
-        self._clock = clock
-        self._width = max(1, min(cores(documents["machine"]) // _CORES, _SIDE_BY_SIDE))
+    def __init__(self, run, environ, patience=1, clock=time.monotonic):
+        """run: the collection. patience: what the limits of the import and of the work are multiplied by."""
+        self._names = run.request.kernels.systems
+        self._documents = run.documents
+        self._run, self._environ = run, environ
+        self._patience, self._clock = patience, clock
+        self._width = max(1, min(cores(run.documents["machine"]) // _CORES, _SIDE_BY_SIDE))
         self.sessions = {}  # of the processes: the document that each belongs to
 
-    def run(self, chosen, watch, pause=time.sleep):
-        """Fill in ``acceleration`` of both documents. chosen: of kernels.selection.choose.
-
-        watch(names of what runs, done, total) is called between looks.
-        """
+    def run(self, chosen, pause=time.sleep):
+        """Fill in ``acceleration`` of both documents. chosen: of kernels.selection.choose."""
         began = self._clock()
         planned = jobs.plan(systems.load(), self._names, chosen, self._documents)
         attempts = [
@@ -80,12 +53,12 @@ class SystemsRunner(object):
             over = [attempt for attempt in working if not attempt.step()]
             working = [attempt for attempt in working if attempt not in over]
             if over:
-                orphaned += self._sweep()  # before it weighs on those that are timed
+                orphaned += self._run.sweep()  # before it weighs on those that are timed
             for attempt in over:
                 if attempt.job.folder is not None:
                     shutil.rmtree(attempt.job.folder, ignore_errors=True)
             names = [attempt.job.name for attempt in working]
-            watch(names, total - len(waiting) - len(working), total)
+            self._run.progress(names, total - len(waiting) - len(working), total)
             if working:
                 pause(_PAUSE)
         self._write(attempts, round(self._clock() - began, 3))
@@ -97,26 +70,26 @@ class SystemsRunner(object):
 
     def _launch(self, job):
         system = job.system
-        python = self._pythons[system.document]
+        python = self._run.python[system.document]
         width = 1 if system.alone else self._width
-        params = dict(
-            self._params,
-            module=system.module,
-            framework=system.framework,
-            device=job.on,
-            gpus=addresses(job),
-            memory_mib=jobs.memory_mib(job.devices, self._documents["machine"], width),
-            seconds=system.deadline * self._patience,
-            libraries=jobs.libraries(system, self._documents[system.document]),
-        )
+        params = {
+            "pynvml": self._run.request.pynvml,
+            "module": system.module,
+            "framework": system.framework,
+            "device": job.on,
+            "gpus": addresses(job),
+            "memory_mib": jobs.memory_mib(job.devices, self._documents["machine"], width),
+            "seconds": system.deadline * self._patience,
+            "libraries": jobs.libraries(system, self._documents[system.document]),
+        }
         env = dict(self._environ)
         if job.visible is not None:
             env["CUDA_VISIBLE_DEVICES"] = job.visible
-        job.folder = _folder(self._scratch)
+        job.folder = _folder(self._run.request.scratch)
         if job.folder is not None:
             env["TMPDIR"] = job.folder
         most = (IMPORT + system.deadline) * self._patience
-        child = self._start(command(python.argv, MODULE, params), most, python.cwd, env)
+        child = self._run.start(command(python.argv, MODULE, params), most, python.cwd, env)
         if child.pid is not None:
             self.sessions[child.pid] = python.document
         return child
