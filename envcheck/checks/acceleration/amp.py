@@ -1,17 +1,38 @@
-"""Checks on mixed precision as a program asks for it: Keras's policies, PyTorch's autocast and GradScaler."""
+"""Checks on mixed precision: by graph rewrite, by Keras's policies, by PyTorch's autocast and GradScaler."""
 
 from __future__ import annotations
 
+from packaging.version import Version
+
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
-from ...facts.missing import CouldNotRun, Skip
+from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...tensorcores.circumstances import directory
-from ..reading import SnapshotView
+from ..environment.mixed_precision import KERAS_HAS_IT
+from ..environment.speed import is_true
+from ..kernel.events import gpu_at
+from ..reading import SnapshotView, known
 from ..target import pip_install
-from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fail, warn, word
-from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text
+from ..verdicts import (
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    check,
+    fail,
+    fill_in,
+    unjudged,
+    warn,
+    word,
+)
+from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 _KINDS = ("convolutions", "products")
+# How the graph rewrite is asked for, by the trials' names.
+_REWRITES = {"session": "AMP of a wrapped optimizer", "function": "AMP of tf.function"}
+_SUITABLE = Version("7.0")  # the first compute capability that the rewrite takes
+_SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 _GIVEN_SCALE = 8.0  # GradScaler's for its ordinary step, as the collector sets it
 
 STAYS = fail(
@@ -40,6 +61,65 @@ BROKEN_SCALE = fail(
     "{scaler} in {title}: {what}: weights are lost, or nothing is learnt.",
 )
 CAUSES = (STAYS, STEP_FAILS, NO_SCALE, BROKEN_SCALE)
+
+
+@check(
+    "ACC-001",
+    title="AMP, graph rewrite",
+    causes=(STAYS, STEP_FAILS),
+    about="A tiny step is run with automatic mixed precision asked for as a program does, and with it off:"
+    " engaged where the graph that ran has half types and the other has none.",
+    sources=(
+        "TensorFlow's documentation of enable_mixed_precision_graph_rewrite and tf.config.optimizer",
+        "tensorflow/tensorflow#33435",
+    ),
+    follows=NO_IMPORT,
+    systems=("amp-graph",),
+)
+def graph_is_rewritten(view: SnapshotView) -> Verdicts:
+    def judge(seen: Seen) -> Verdicts:
+        tried = {way: trial for way in _REWRITES if (trial := seen.trial(way)) is not None}
+        there = [way for way, trial in tried.items() if trial.outcome != "not-supported"]
+        why_not = "the rewrite is for GPUs" if seen.run.device == "cpu" else _too_old(view, seen)
+        if tried and not there:
+            why_not = "; ".join(dict.fromkeys(failed(seen, trial) for trial in tried.values()))
+        problems: list[Verdict] = [] if tried else [seen.unjudged(failed(seen, None))]
+        engaged = []
+        for way in there if not why_not else ():
+            try:
+                problems += _rewrite(view, seen, tried[way], way)
+            except CannotJudge as why:
+                problems.append(unjudged(why, seen.subjects))
+            if _halves(tried[way]):
+                engaged.append(f"{_counted(tried[way])} ({_REWRITES[way]})")
+        if why_not:
+            yield seen.not_applicable(why_not)
+        else:
+            found = [one for one in problems if isinstance(one, Finding)]  # one remedy for all
+            yield from found[:1] or problems or [Passed(f"{seen.title}: {'; '.join(engaged)}")]
+
+    yield from each_run(view, "amp-graph", judge, absent="the target has no TensorFlow")
+
+
+def _rewrite(view: SnapshotView, seen: Seen, trial: SystemTrial, way: str) -> list[Verdict]:
+    settings = words(seen.trial("variables"), "set")
+    pairs = [one.partition("=") for one in settings]
+    asked = any(name.startswith("TF_ENABLE_") and is_true(value) for name, _, value in pairs)
+    if asked and "RuntimeError" in trial.reason:
+        why = "AMP is asked for by a variable already, which excludes wrapping the optimizer"
+        return [seen.not_applicable(why)]
+    switches = [name for name, _, _ in pairs if name.startswith(_SWITCHES)]
+    return _types(view, seen, way, f"{way} off", _rewrite_again(seen, switches), _REWRITES[way])
+
+
+def _too_old(view: SnapshotView, seen: Seen) -> str:
+    """Why no rewrite is to be expected on this GPU; "" where one is."""
+    gpu = gpu_at(view, next(iter(seen.run.gpus), ""))
+    own = (known(gpu.compute_capability) or "") if gpu is not None else ""
+    capability = parse_version(own)
+    if capability is None or capability >= _SUITABLE:
+        return ""
+    return f"the GPU has compute capability {own}, and the rewrite wants {_SUITABLE}"
 
 
 @check(
@@ -108,32 +188,43 @@ def torch_computes_in_half(view: SnapshotView) -> Verdicts:
     yield from each_run(view, "amp-torch", judge, absent="the target has no PyTorch")
 
 
-def _types(view: SnapshotView, seen: Seen, way: str, without: str, remedy: Remedy) -> list[Verdict]:
-    """What is wrong with the types of a step; raises CannotJudge where they cannot tell."""
+def _types(
+    view: SnapshotView, seen: Seen, way: str, without: str, remedy: Remedy, called: str = ""
+) -> list[Verdict]:
+    """What is wrong with the types of a step; raises CannotJudge where they cannot tell.
+
+    called: AMP, as it was asked for, if not by the trial's name.
+    """
+    called = called or way
     trial, control = seen.trial(way), seen.trial(without)
     if trial is not None and trial.outcome == "not-supported":
-        raise Skip(f"not applicable: {seen.title}: {trial.reason or way}")
+        raise Skip(f"not applicable: {seen.title}: {trial.reason or called}")
     doubt = ""
     if trial is None or not ok(trial):
         why = failed(seen, trial).rstrip(".")
         broken = trial is not None and trial.outcome not in ("timeout", "out-of-memory")
         if broken and ok(control) and seen.run.device != "cpu":
-            return [_step_fails(view, seen, trial, way, why)]
-        doubt = f"{way}: {why}"
+            return [_step_fails(view, seen, trial, called, why)]
+        doubt = f"{called}: {why}"
     elif not ok(control):
         doubt = f"the control, {without}, did not run: {failed(seen, control)}"
     elif _halves(control):
         doubt = f"the control, {without}, computes in 16 bits, too ({_counted(control)})"
     elif not sum(number(trial, kind) for kind in _KINDS):
-        doubt = f"{way}: no convolution and no product was seen"
+        by_xla = " (XLA compiled the step)" if number(trial, "xla_nodes") else ""
+        doubt = f"{called}: no convolution and no product was seen{by_xla}"
+    elif seen.run.device == "gpu" and trial.evidence.get("places") == ["CPU"]:
+        doubt = f"{called}: its step ran on the CPU"
     if doubt:
         raise CouldNotRun(f"{seen.title}: {doubt}")
-    stays = [kind for kind in _KINDS if number(trial, kind) and not number(trial, f"{kind}_half")]
+    stays = [kind for kind in _KINDS if number(trial, kind) and not _half(trial, kind)]
     if not stays:
         return []
     what = f"no {' and no '.join(kind[:-1] for kind in stays)}" if _halves(trial) else "nothing"
     counted = _counted(trial)
-    return [seen.found(STAYS, trial, control, advice=remedy, way=way, what=what, counted=counted)]
+    return [
+        seen.found(STAYS, trial, control, advice=remedy, way=called, what=what, counted=counted)
+    ]
 
 
 def _step_fails(
@@ -168,15 +259,17 @@ def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy
     return [seen.found(BROKEN_SCALE, trial, advice=remedy, scaler=name, what=what)] if what else []
 
 
+def _half(trial: SystemTrial | None, kind: str) -> float:
+    return number(trial, f"{kind}_half") or number(trial, f"half_{kind}")
+
+
 def _halves(trial: SystemTrial | None) -> float:
-    return sum(number(trial, f"{kind}_half") for kind in _KINDS)
+    return sum(_half(trial, kind) for kind in _KINDS)
 
 
 def _counted(trial: SystemTrial | None) -> str:
     """ "3 of 3 convolutions and 3 of 3 products in 16 bits" """
-    parts = [
-        f"{number(trial, f'{kind}_half'):g} of {number(trial, kind):g} {kind}" for kind in _KINDS
-    ]
+    parts = [f"{_half(trial, kind):g} of {number(trial, kind):g} {kind}" for kind in _KINDS]
     return f"{' and '.join(parts)} in 16 bits"
 
 
@@ -211,3 +304,18 @@ def _torch_again(view: SnapshotView, seen: Seen) -> Remedy:
         "(sitecustomize, a wrapper around torch).",
         [again] if parse_version(release) is not None else [],
     )
+
+
+def _rewrite_again(seen: Seen, switches: list[str]) -> Remedy:
+    if switches:
+        commands = [f"unset {name}" for name in switches]
+        return Remedy("Leave it to the rewrite what it takes.", commands)
+    version = parse_version(seen.version)
+    if version is not None and version >= KERAS_HAS_IT:
+        return Remedy(
+            "Use Keras's policy, the supported way in this TensorFlow: "
+            "tf.keras.mixed_precision.set_global_policy('mixed_float16')."
+        )
+    program = fill_in("SCRIPT", "your program")
+    logged = "TF_CPP_MIN_LOG_LEVEL=0 TF_CPP_VMODULE=auto_mixed_precision=2"
+    return Remedy("Let the rewrite say why.", [f"{logged} python {program}"])
