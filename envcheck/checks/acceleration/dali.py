@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ...facts.acceleration import SystemTrial
-from ..packages.dali import dali_of, plugin_again
 from ..reading import SnapshotView
-from ..target import installed_if_known
 from ..verdicts import (
     Cause,
     Finding,
@@ -41,11 +39,6 @@ DOES_NOT_RUN = fail(
     "{dali}'s {pipeline} pipeline does not run{beside}: {why}.",
     _AGAIN,
 )
-PLUGIN = fail(
-    "plugin-does-not-load",
-    "DALI's plugin does not load into {title}{built}",
-    "DALI's plugin does not load into {title}{built} ({why}).",
-)
 _OF_DRIVER = Remedy(
     "Install the DALI that is built for a CUDA that the driver knows (its name ends in -cuda110, -cuda120"
     " or -cuda130), or a newer driver."
@@ -55,39 +48,20 @@ _OF_DRIVER = Remedy(
 @check(
     "ACC-019",
     title="DALI",
-    causes=[WRONG_IMAGES, DOES_NOT_RUN, PLUGIN],
+    causes=[WRONG_IMAGES, DOES_NOT_RUN],
     about="DALI decodes a JPEG and a PNG of 32 x 24 pixels with its CPU pipeline, the control, and with the"
-    " one that decodes on a GPU; both are compared with the original pixels. With TensorFlow, its plugin is"
-    " loaded.",
+    " one that decodes on a GPU; both are compared with the original pixels.",
     sources=("acceleration.md: DALI 2.4.0", "NVIDIA/DALI#52, #1065 and #1200"),
     follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006", "LIB-010"),
     systems=("dali",),
 )
 def dali(view: SnapshotView) -> Verdicts:
-    def judge(seen: Seen) -> Verdicts:
-        if seen.run.framework:
-            yield _plugin(view, seen)
-        else:
-            yield from _images(seen)
-
-    yield from each_run(view, "dali", judge, absent="the target has no DALI")
-
-
-def _plugin(view: SnapshotView, seen: Seen) -> Verdict:
-    trial = seen.trial("tensorflow plugin")
-    if trial is None or trial.outcome == "not-supported":
-        return seen.unjudged(failed(seen, trial))
-    if ok(trial) and trial.evidence.get("libraries"):
-        return Passed(f"its plugin loads into {seen.title}")
-    why = "no library of it was loaded" if ok(trial) else failed(seen, trial)
-    built = ": it is built for another TensorFlow" if "undefined symbol" in why else ""
-    again = "Install nvidia-dali-tf-plugin again, after TensorFlow, in DALI's version."
-    package = dali_of(installed_if_known(view))
-    advice = plugin_again(view, package) if package else Remedy(again)
-    return seen.found(PLUGIN, advice=advice, built=built, why=why)
+    yield from each_run(view, "dali", _images, absent="the target has no DALI")
 
 
 def _images(seen: Seen) -> Verdicts:
+    if seen.run.framework:
+        return  # of an older Snapshot: the plugin in TensorFlow, which LIB-010 judges
     cpu, gpu = seen.trial("cpu"), seen.trial("gpu")
     for trial in filter(None, (gpu, cpu)):
         works = trial is gpu and ok(cpu)

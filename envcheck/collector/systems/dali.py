@@ -1,44 +1,20 @@
-"""DALI: a JPEG and a PNG decoded, by its CPU pipeline and, on a GPU, by nvJPEG; and TensorFlow's plugin.
+"""DALI: a JPEG and a PNG decoded, by its CPU pipeline and, on a GPU, by nvJPEG.
 
 What comes out is held against the pixels that the images were made of. The CPU's pipeline is the control of
 the GPU's.
 """
 
-import glob
 import importlib
-import importlib.util
-import os
 
 from .running import records
 from .shared import dali_images as images
 
 SYSTEM = "dali"
-FRAMEWORKS = ("", "tensorflow")
 MODULES = ("nvidia.dali",)
 DEADLINE = 25.0
 
 
-def run(framework, params, tell):
-    if framework is None:
-        _images(params, tell)
-    else:
-        _plugin(tell)
-
-
-def _plugin(tell):
-    folder = os.path.dirname(importlib.util.find_spec("nvidia.dali").origin)
-    inside = glob.glob(os.path.join(folder, "plugin", "libdali_tf*.so"))  # before 0.3
-    if not inside and not importlib.util.find_spec("nvidia.dali_tf_plugin"):
-        raise records.NotApplicable("nvidia-dali-tf-plugin is not installed")
-    with tell.trial("tensorflow plugin") as trial:
-        plugin = importlib.import_module("nvidia.dali.plugin.tf")
-        with open("/proc/self/maps", errors="replace") as file:
-            paths = {line.split(" ")[-1].strip() for line in file if "libdali_tf" in line}
-        trial["libraries"] = {os.path.basename(path) for path in paths}
-        trial["dataset"] = hasattr(plugin, "DALIDataset")
-
-
-def _images(params, tell):
+def run(_framework, params, tell):
     try:
         dali = importlib.import_module("nvidia.dali")
     except Exception as error:  # whatever its libraries miss
