@@ -137,26 +137,8 @@ def each_run(
     document: the target's, where no other is named. framework: its runs alone. Raises Skip where it was not
     asked for, or nothing has it (``absent``).
     """
-    for seen in runs(view, system, document, absent, framework):
-        if seen.run.outcome == "not-applicable":
-            yield seen.not_applicable(seen.run.reason)
-        elif seen.run.outcome != "ok" and not seen.run.trials:
-            yield seen.unjudged(seen.run.reason or seen.run.outcome)
-        else:
-            try:
-                yield from judge(seen)
-            except CannotJudge as why:
-                yield unjudged(why, seen.subjects)
-
-
-def runs(
-    view: SnapshotView, system: str, document: Document | None, absent: str, framework: str = ""
-) -> list[Seen]:
-    """The runs of a system; raises Skip as ``each_run``."""
-    if view.machine.acceleration is None:
-        raise Skip(DEEPER)
     place = document if document is not None else view.target
-    if place.acceleration is None:
+    if view.machine.acceleration is None or place.acceleration is None:
         raise Skip(DEEPER)
     facts = facts_of(place.acceleration, "the acceleration systems")
     if system not in facts.systems:
@@ -169,7 +151,16 @@ def runs(
     ]
     if not found:
         raise Skip(f"not applicable: {absent}")
-    return found
+    for seen in found:
+        if seen.run.outcome == "not-applicable":
+            yield seen.not_applicable(seen.run.reason)
+        elif seen.run.outcome != "ok" and not seen.run.trials:
+            yield seen.unjudged(seen.run.reason or seen.run.outcome)
+        else:
+            try:
+                yield from judge(seen)
+            except CannotJudge as why:
+                yield unjudged(why, seen.subjects)
 
 
 def died(seen: Seen) -> SystemTrial | None:

@@ -1,13 +1,10 @@
-"""What processes that talk to each other on this machine need: ports, and a loopback that lets them."""
+"""What processes that talk to each other on this machine need: ports, and no proxy between them."""
 
 import os
 import socket
 from contextlib import ExitStack
 
-from ...running.records import CouldNotRun
-
 HOST = "127.0.0.1"
-_SECONDS = 3.0
 _PROXIED = 8.0  # for work that takes one where nothing is in the way
 # gRPC reads these, in this order, in lower case alone.
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -23,22 +20,6 @@ def free_ports(number):
             listener.bind((HOST, 0))
             found.append(listener.getsockname()[1])
         return found
-
-
-def need():
-    """Raises CouldNotRun where one process cannot reach another by TCP on the loopback."""
-    try:
-        with socket.socket() as listener, socket.socket() as caller:
-            listener.settimeout(_SECONDS)
-            caller.settimeout(_SECONDS)
-            listener.bind((HOST, 0))
-            listener.listen(1)
-            caller.connect(listener.getsockname())
-            accepted, _address = listener.accept()
-            accepted.close()
-    except OSError as error:
-        words = error.strerror or str(error) or type(error).__name__
-        raise CouldNotRun("no TCP connection from 127.0.0.1 to itself: %s" % words)
 
 
 def proxy(environ):
