@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -182,27 +182,16 @@ class SnapshotView:
         return places
 
 
-class _Same:
-    """A Snapshot as the key of a cache: equal where it is the same object, which stays as it is."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.snapshot is other.snapshot
-
-    def __hash__(self) -> int:
-        return id(self.snapshot)
+_latest: SnapshotView | None = None
 
 
 def view_of(snapshot: Snapshot) -> SnapshotView:
     """The view on this very Snapshot: the same for checks and report, so that GPUs are put together once."""
-    return _view(_Same(snapshot))
-
-
-@lru_cache(maxsize=1)
-def _view(same: _Same) -> SnapshotView:
-    return SnapshotView(same.snapshot)
+    global _latest
+    found = _latest
+    if found is None or found.snapshot is not snapshot:
+        _latest = found = SnapshotView(snapshot)
+    return found
 
 
 def is_container(document: Document | None) -> bool:
