@@ -52,12 +52,11 @@ def judge(view: SnapshotView, checks: Iterable[Check]) -> dict[str, list[Verdict
     snapshot = msgspec.Raw(snapshots.dump(view.snapshot))
     data = msgspec.json.encode(_Judging(snapshot, view.profile))
     job = f"{__name__}:judging"
-    questions = [apart.PluginQuestion(one, job, codes, data) for one, codes in by_plugin.items()]
-    answers = apart.ask_all(questions)
+    answers = apart.ask([apart.task(one, job, codes, data) for one, codes in by_plugin.items()])
     return {
-        code: _believed(question.entry, answer)
-        for question, of_plugin in zip(questions, answers, strict=True)
-        for code, answer in zip(question.items, of_plugin, strict=True)
+        code: _believed(entry, answer)
+        for (entry, codes), of_plugin in zip(by_plugin.items(), answers, strict=True)
+        for code, answer in zip(codes, of_plugin, strict=True)
     }
 
 

@@ -230,7 +230,7 @@ def _add_all(entries: list[EntryPoint]) -> None:
 
     job = "envcheck.checks.foreign:describe"
     own = frozenset(_checks)
-    answers = apart.ask_all([apart.PluginQuestion(entry, job) for entry in entries])
+    answers = apart.ask([apart.task(entry, job) for entry in entries])
     for entry, (answer,) in zip(entries, answers, strict=True):
         try:
             if answer.reason:

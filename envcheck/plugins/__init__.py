@@ -52,9 +52,7 @@ def all_problems() -> list[Problem]:
     probe_files()
     stack_folders()
     formats = list(report_formats().values())
-    for entry, (answer,) in zip(
-        formats, apart.ask_all([apart.PluginQuestion(e) for e in formats]), strict=True
-    ):
+    for entry, (answer,) in zip(formats, apart.ask([apart.task(e) for e in formats]), strict=True):
         if answer.reason:
             add_problem(entry.group, entry.name, answer.reason)
     return problems()

@@ -33,7 +33,11 @@ _START = (
 
 
 class PluginTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process reads on its standard input. job: "module:function", see `inside`."""
+    """What the process reads on its standard input.
+
+    job: "module:function" of envcheck's, which says what to do with the entry point for each item (`inside`).
+    data: JSON, which the job reads.
+    """
 
     group: str
     name: str
@@ -46,16 +50,23 @@ class PluginTask(msgspec.Struct, frozen=True, kw_only=True):
     budget: float
 
 
-class PluginQuestion(msgspec.Struct, frozen=True):
-    """job: a function of envcheck's that says what to do with the entry point for each item.
-
-    data: JSON, which the job reads.
-    """
-
-    entry: Any  # importlib.metadata.EntryPoint
-    job: str = "envcheck.plugins.inside:load"
-    items: Sequence[str] = ("",)
-    data: bytes = b"null"
+def task(
+    entry: EntryPoint,
+    job: str = "envcheck.plugins.inside:load",
+    items: Sequence[str] = ("",),
+    data: bytes = b"null",
+) -> PluginTask:
+    return PluginTask(
+        group=entry.group,
+        name=entry.name,
+        value=entry.value,
+        job=job,
+        items=list(items),
+        data=msgspec.Raw(data),
+        cookie=secrets.token_hex(16),
+        limit=LIMIT,
+        budget=BUDGET,
+    )
 
 
 class PluginAnswer(msgspec.Struct, frozen=True):
@@ -72,44 +83,22 @@ class _Forked(msgspec.Struct, frozen=True):
     failure: dict[str, str] | None = None
 
 
-def ask(
-    entry: EntryPoint, job: str, items: Sequence[str] = ("",), data: bytes = b"null"
-) -> list[PluginAnswer]:
-    """One PluginAnswer for each item."""
-    return ask_all([PluginQuestion(entry, job, items, data)])[0]
-
-
-def ask_all(questions: Sequence[PluginQuestion]) -> list[list[PluginAnswer]]:
-    """The same for several entry points, side by side."""
-    if not questions:
+def ask(tasks: Sequence[PluginTask]) -> list[list[PluginAnswer]]:
+    """One PluginAnswer for each item of each; the plug-ins are asked side by side."""
+    if not tasks:
         return []
     try:
         with scratch.directory() as folder:
-            asked = [_asked(question) for question in questions]
             children = []
-            for number, one in enumerate(asked):
+            for number, one in enumerate(tasks):
                 file = folder / f"{number}.json"
                 file.write_bytes(msgspec.json.encode(one))
                 children.append(_started(os.fspath(file)))
             process.run_all(children)
     except OSError as error:
         reason = f"no process could be started for it: {error.strerror or error}"
-        return [[PluginAnswer(reason=reason)] * len(question.items) for question in questions]
-    return [_answers(one, child.result) for one, child in zip(asked, children, strict=True)]
-
-
-def _asked(question: PluginQuestion) -> PluginTask:
-    return PluginTask(
-        group=question.entry.group,
-        name=question.entry.name,
-        value=question.entry.value,
-        job=question.job,
-        items=list(question.items),
-        data=msgspec.Raw(question.data),
-        cookie=secrets.token_hex(16),
-        limit=LIMIT,
-        budget=BUDGET,
-    )
+        return [[PluginAnswer(reason=reason)] * len(one.items) for one in tasks]
+    return [_answers(one, child.result) for one, child in zip(tasks, children, strict=True)]
 
 
 def _started(file: str) -> Any:

@@ -20,7 +20,8 @@ def render(name: str, report: Report) -> str:
             p.reason for p in plugins.problems() if p.name == name and p.group.endswith("reports")
         ]
         raise CouldNotLook(f"the report format {name} cannot be used: {'; '.join(why)}")
-    (answer,) = apart.ask(entry, f"{__name__}:rendering", data=msgspec.json.encode(report))
+    data = msgspec.json.encode(report)
+    ((answer,),) = apart.ask([apart.task(entry, f"{__name__}:rendering", data=data)])
     if answer.reason:
         named = plugins.in_words(entry)
         raise CouldNotLook(f"the report format of {named} failed: {answer.reason}")
