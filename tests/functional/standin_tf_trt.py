@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-# STANDIN_TRT says what it does: "engaged", "no-engine", "wrong", "apart", "crash", "nothing".
+# STANDIN_TRT says what it does: "engaged", "no-engine", "wrong", "crash", "nothing".
 IN_TENSORFLOW = r"""
 import os, sys
 def stand_in():
@@ -30,7 +30,7 @@ def stand_in():
     from tensorflow.python.compiler.tensorrt import trt_convert as trt
     utils.is_tensorrt_enabled = lambda: True
     utils.get_linked_tensorrt_version = lambda: (8, 6, 1)
-    utils.get_loaded_tensorrt_version = lambda: (7, 2, 3) if what == "apart" else (8, 6, 1)
+    utils.get_loaded_tensorrt_version = lambda: (8, 6, 1)
     number = 0 if what == "no-engine" else 1
     off = 9.0 if what == "wrong" else 0.001
 

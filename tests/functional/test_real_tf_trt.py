@@ -56,7 +56,6 @@ def test_a_converter_that_ends_the_process_on_a_stand_in(name: str, tmp_path: Pa
     [
         ("nothing", "no part of the graph was converted"),
         ("wrong", "computes something else (FP32, FP16)"),
-        ("apart", "TensorRT 7.2.3 is loaded, and TensorFlow is linked with 8.6.1"),
     ],
 )
 def test_each_other_trouble_on_a_stand_in(what: str, words: str, tmp_path: Path) -> None:
