@@ -41,7 +41,7 @@ def wanted(
     quick = "--level quick" if arguments.level == "quick" else ""
     systems = _systems(arguments, only, skip)
     products = not quick and _products(arguments, only, skip)
-    of_products = options.of_kernels(given)
+    of_products = [option for option in given if option not in ("--gpu", "--busy-ok")]
     if quick and (of_products or (given and not systems)):
         raise UsageError(f"{(of_products or given)[0]} and {quick} cannot be used together")
     if not products and not quick and (of_products or (given and not systems)):

@@ -248,8 +248,12 @@ def _kernels(parser, arguments):
         if given:
             parser.error("%s and --level quick cannot be used together" % given[0])
         return None
-    systems = kernel_options.names() if arguments.level == "deep" else ()
-    return kernel_options.chosen(arguments, systems)
+    names = set()
+    if arguments.level == "deep":
+        from . import systems
+
+        names = {one.name for one in systems.load()}
+    return kernel_options.chosen(arguments, sorted(names))
 
 
 def _interrupt(number, frame):

@@ -34,13 +34,6 @@ class Options(object):
         self.products = products
 
 
-def names():
-    """The names of all acceleration systems."""
-    from . import systems
-
-    return sorted({one.name for one in systems.load()})
-
-
 def add_arguments(parser, near=None):
     """--level, and what chooses among kernels and GPUs; the group of the rarer ones."""
     parser.add_argument(
@@ -85,11 +78,6 @@ def add_gpus(parser):
 def given(arguments):
     """The options that choose among kernels and GPUs, as far as they were given."""
     return ["--" + name.replace("_", "-") for name in _NAMES if getattr(arguments, name)]
-
-
-def of_kernels(options):
-    """Of ``given``, those that mean nothing without the micro-kernels."""
-    return [option for option in options if option not in ("--gpu", "--busy-ok")]
 
 
 def chosen(arguments, systems=(), products=True):

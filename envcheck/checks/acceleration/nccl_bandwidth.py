@@ -137,7 +137,8 @@ def _slow(
     view: SnapshotView, seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
 ) -> Finding | None:
     how, of = _below_links(view, together, rates[-1], gpus), together
-    name = _one_name(gpus)
+    names = {known(gpu.name) or "" for gpu in gpus}
+    name = names.pop() if len(names) == 1 else ""
     for trial in (together, seen.trial(NVLS_OFF)):
         for rate in reversed(_rates(trial)) if name and not how else ():
             algorithm = text(trial, f"algorithm_{rate.mib}_mib")
@@ -195,8 +196,3 @@ def _pcie(gpus: list[Gpu]) -> Joined | None:
         lanes = f"{width} PCIe lanes of generation {generation}"
         found.append(Joined(PCIE_LANE[generation] * width, lanes, _OF_PCIE))
     return min(found, default=None)
-
-
-def _one_name(gpus: list[Gpu]) -> str:
-    names = {known(gpu.name) or "" for gpu in gpus}
-    return names.pop() if len(names) == 1 else ""
