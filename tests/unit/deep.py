@@ -17,7 +17,7 @@ from targets import good_target
 
 from envcheck.collector import systems
 from envcheck.collector.kernels.selection import choose
-from envcheck.collector.options import Options, names
+from envcheck.collector.options import Options
 from envcheck.collector.systems.running import jobs
 from envcheck.collector.systems.running.runner import SystemProcess
 from envcheck.facts.acceleration import Acceleration
@@ -52,12 +52,13 @@ def in_use(snapshot: Snapshot) -> Snapshot:
     devices, why = choose(documents["machine"], Options(), {})
     for device in devices:
         device.outcome, device.reason = "busy", "python3 (process 4711) is using it"
-    planned = jobs.plan(systems.load(), names(), (devices, why), documents)
+    loaded = systems.load()
+    planned = jobs.plan(loaded, sorted(one.name for one in loaded), (devices, why), documents)
     sections = {}
     for place in ("machine", "target"):
         here = [job for job in planned if job.outcome and job.system.document == place]
         runs = [SystemProcess(job, None, None).facts() for job in here]  # type: ignore[no-untyped-call]
-        of_it = sorted({one.name for one in systems.load() if one.document == place})
+        of_it = sorted({one.name for one in loaded if one.document == place})
         sections[place] = msgspec.convert({"systems": of_it, "runs": runs}, Acceleration)
     return _with(snapshot, sections)
 

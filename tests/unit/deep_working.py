@@ -15,7 +15,7 @@ from h100 import ADDRESSES
 from msgspec.structs import replace
 from targets import good_target
 
-from envcheck.collector.options import names
+from envcheck.collector import systems
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
 
@@ -80,7 +80,9 @@ def looked(snapshot: Snapshot, *changed: SystemRun) -> Snapshot:
     made = [replace(one, framework_version=version) if one.framework else one for one in made]
     of_machine = set(memory_runs.SYSTEMS)
     machine = Acceleration(systems=sorted(of_machine), runs=memory_runs.runs())
-    target = Acceleration(systems=sorted(set(names()) - of_machine), runs=made)
+    target = Acceleration(
+        systems=sorted({one.name for one in systems.load()} - of_machine), runs=made
+    )
     return replace(
         snapshot,
         machine=replace(snapshot.machine, acceleration=ok(machine)),

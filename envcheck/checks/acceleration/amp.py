@@ -8,8 +8,8 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...tensorcores.circumstances import directory
-from ..environment.mixed_precision import KERAS_HAS_IT
 from ..environment.misleading import is_true
+from ..environment.mixed_precision import KERAS_HAS_IT
 from ..kernel.events import gpu_at
 from ..reading import SnapshotView, known
 from ..target import pip_install
