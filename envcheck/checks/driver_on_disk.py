@@ -59,6 +59,11 @@ def packages_of(kernel: Kernel) -> list[DriverPackage]:
     return [p for p in packages if DRIVER_PACKAGE.match(p.name) and upstream(p.version)]
 
 
+def half_installed(kernel: Kernel) -> list[str]:
+    packages = packages_of(kernel)
+    return [one.name for one in packages if known(one.state) not in ("installed", None)]
+
+
 def driver_packages(kernel: Kernel) -> list[str]:
     return [f"{package.name} {package.version}" for package in packages_of(kernel)]
 
@@ -331,8 +336,7 @@ def _stopped_by(
     if held and len(held) < len(packages):
         why = f" {', '.join(held[:4])}: held back, while the others were upgraded."
         return why, [*on_system(view, "unhold", names=held), *commands]
-    half = [package.name for package in packages if known(package.state) not in ("installed", None)]
-    if half:
+    if half := half_installed(kernel):
         return f" Half installed: {', '.join(half[:4])}.", commands
     if modules and not any(upstream(package.version) in libraries for package in modules):
         if modules[0].manager == "dpkg":  # elsewhere packages have no branch in their names

@@ -36,7 +36,9 @@ _SYSTEMCTL = re.compile(
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
+_BEFORE_DNF = ("centos", "rhel", "ol", "scientific")  # in version 7
 _OF_THE_DRIVER = ("install-driver", "update-driver", "driver-libraries", "finish-upgrade")
+_CURRENT_LEGACY = 580  # which distributions and NVIDIA's repositories still have
 _BESIDE_A_RUNFILE = ("cuda-compat", "nvidia-fabric", "nvidia-container", "libnvidia-container")
 
 
@@ -60,8 +62,10 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     if (known(host.kernel) or "").endswith("-pve"):
         names.insert(0, "proxmox")  # whose os-release is Debian's
     names.append("any")
-    if what == "install-driver" and _before_turing(view):
-        what = "install-closed-driver"
+    if what == "install-driver" and (branch := _last_branch(view)):
+        closed = branch >= _CURRENT_LEGACY
+        what = "install-closed-driver" if closed else "legacy-driver"
+        values = {**values, "branch": str(branch)}
     quoted = {key: _quoted(value) for key, value in values.items()}
     found = system_commands(what, names)
     missing = [f"{{{key}}}" for key, value in values.items() if not value]
@@ -80,11 +84,11 @@ def _quoted(value: str | Sequence[str]) -> str:
     return word(value) if isinstance(value, str) else words(list(value))
 
 
-def _before_turing(view: SnapshotView) -> bool:
-    """Whether a GPU here works with the proprietary modules alone."""
+def _last_branch(view: SnapshotView) -> int:
+    """The last branch of the driver that drives all GPUs here; 0 where the newest does."""
     devices = fact(view.machine.pci, "devices") or []
     found = [flavour_for(one.device_id) for one in devices if one.kind == "gpu"]
-    return any(one is not None and one.flavour == "proprietary" for one in found)
+    return min((one.last_branch for one in found if one and one.last_branch), default=0)
 
 
 def _by_runfile(view: SnapshotView) -> bool:
@@ -134,12 +138,23 @@ def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
         _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
     ]
     if not inside:
+        commands = [line for command in commands for line in _unmasked(view, command)]
         commands = [_SYSTEMCTL.sub(lambda found: _by_init(host, found), one) for one in commands]
+    if (known(host.os_version) or "").startswith("7") and known(host.os_id) in _BEFORE_DNF:
+        commands = [re.sub(r"\bdnf\b", "yum", command) for command in commands]
     if known(host.os_id) == "nixos":
         commands = [_in_nix(command) for command in commands]
     hosts = bool(commands) and all(command.startswith(_ON_HOST) for command in commands)
     text = f"Outside of this container, on its host: {remedy.text}" if hosts else remedy.text
     return Remedy(text, list(dict.fromkeys(commands)))
+
+
+def _unmasked(view: SnapshotView, command: str) -> list[str]:
+    """The command, behind what unmasks the unit that it starts."""
+    found, services = _SYSTEMCTL.search(command), fact(view.machine.kernel, "services") or []
+    starts = found is not None and found[2] not in ("stop", "status")
+    masked = starts and any(one.masked and one.name == found[3] for one in services if found)
+    return [f"{found[1]}systemctl unmask {found[3]}", command] if masked and found else [command]
 
 
 def _by_init(host: Host, found: re.Match[str]) -> str:

@@ -116,12 +116,22 @@ class _Action(msgspec.Struct, frozen=True):
 
 
 class Flavour(msgspec.Struct, frozen=True):
-    """Which flavour of the kernel module drives the GPUs in a range of PCI device ids."""
+    """What drives the GPUs in a range of PCI device ids: a flavour of the module, branches of the driver."""
 
     first_device_id: str  # four hexadecimal digits
     last_device_id: str
     flavour: str  # "open", "proprietary", "either"
     gpus: str
+    first_branch: int | None = None
+    last_branch: int | None = None
+
+    def lacks(self, branch: str) -> str:
+        """Why a driver of this branch does not drive these GPUs: "too old", "too new", "" if it does."""
+        if not branch:
+            return ""
+        if self.first_branch is not None and int(branch) < self.first_branch:
+            return "too old"
+        return "too new" if self.last_branch is not None and int(branch) > self.last_branch else ""
 
 
 @cache

@@ -24,6 +24,14 @@ class ModuleOption(Facts, frozen=True, kw_only=True):
     value: str
 
 
+class ConfigLine(Facts, frozen=True, kw_only=True):
+    """A line of a file that a machine's owner, its packages or its tools wrote."""
+
+    path: str
+    line: str
+    module: str = ""  # that it is about: "nvidia_uvm"
+
+
 class ModuleFile(Facts, frozen=True, kw_only=True):
     """A module on disk, built for one kernel."""
 
@@ -100,6 +108,9 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
         "machine-check",
         "read-only",  # a file system, after an error on it
         "out-of-memory",  # a program was killed
+        "suspend",  # the machine came back from a suspend or hibernation
+        "ibt",  # the kernel's indirect branch tracking stopped the driver
+        "driver-error",  # another line of the driver's that speaks of a failure
         "stuck",  # the driver's watchdog, a hung task or lockup of a program of the driver's
         "oops",  # the kernel stopped inside the driver's module
     ]
@@ -117,6 +128,7 @@ class Service(Facts, frozen=True, kw_only=True):
     installed: Maybe[bool] = NOT_COLLECTED
     running: Maybe[bool] = NOT_COLLECTED
     version: Maybe[str] = NOT_COLLECTED
+    masked: bool = False  # by a link to /dev/null: nothing can start it
 
 
 class Kernel(Facts, frozen=True, kw_only=True):
@@ -136,7 +148,10 @@ class Kernel(Facts, frozen=True, kw_only=True):
     driver_files: Maybe[list[DriverFile]] = NOT_COLLECTED
     driver_packages: Maybe[list[DriverPackage]] = NOT_COLLECTED
     runfile_installer: Maybe[str] = NOT_COLLECTED  # path of its uninstaller; absent: not used
-    blacklisted: Maybe[list[str]] = NOT_COLLECTED  # module names in modprobe.d and the command line
+    kept_out: Maybe[list[ConfigLine]] = NOT_COLLECTED  # by modprobe.d and the command line
+    udev_rules: list[
+        ConfigLine
+    ] = []  # on NVIDIA's devices: what removes them, or closes their nodes
     module_options: Maybe[list[ModuleOption]] = NOT_COLLECTED
     reboot_required: Maybe[bool] = NOT_COLLECTED
     reboot_required_by: Maybe[list[str]] = NOT_COLLECTED

@@ -214,7 +214,7 @@ def wsl(product: Product, branch: int = USUAL) -> Snapshot:
             module_files=[],
             dkms=ABSENT,
             driver_packages=[],
-            blacklisted=[],
+            kept_out=[],
             driver_files=[h100.file(name, "1", folder) for name in ("libcuda", "libnvidia-ml")],
         ),
         nvml=h100.nvml([one], library_path=f"{folder}/libnvidia-ml.so.1", pairs=[], **versions),

@@ -93,7 +93,7 @@ def rival(driver: str) -> Snapshot:
         pci=unbound(driver.replace("_", "-") if driver == "nova_core" else driver),
         kernel=unloaded(
             modules=[KernelModule(name=driver)],
-            blacklisted=[],
+            kept_out=[],
             log=[
                 nvrm("The NVIDIA probe routine was not called for 8 device(s)."),
                 nvrm("No NVIDIA devices probed."),
@@ -282,7 +282,7 @@ def bare() -> Snapshot:
         good_target(tensorflow=blind(NO_DRIVER_LOG)),
         pci=unbound(),
         kernel=unloaded(
-            module_files=[], dkms=ABSENT, driver_files=[], driver_packages=[], blacklisted=[]
+            module_files=[], dkms=ABSENT, driver_files=[], driver_packages=[], kept_out=[]
         ),
         containers=None,
         nvml=replace(h100.no_driver(12, "Shared Library Not Found"), library_path=ABSENT),

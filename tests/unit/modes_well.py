@@ -86,7 +86,7 @@ def wsl() -> Snapshot:
             dkms=ABSENT,
             driver_packages=[],
             driver_files=[h100.file(name, "1", folder) for name in ("libcuda", "libnvidia-ml")],
-            blacklisted=[],
+            kept_out=[],
         ),
         nvml=h100.nvml([gpu], library_path=f"{folder}/libnvidia-ml.so.1", pairs=[]),
         nvidia_smi=h100.smi([gpu]),

@@ -17,6 +17,7 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import (
+    ConfigLine,
     DeviceNode,
     DriverPackage,
     Kernel,
@@ -35,6 +36,7 @@ ADDRESS = h100.ADDRESSES[h100.VICTIM]
 BARE = Host(os_id="ubuntu", wsl=False, hypervisor=ABSENT, container=ABSENT)
 AREAS = ("pci", "kernel")
 HERE = ModuleFile(kernel=RELEASE, path="/lib/modules/x/nvidia.ko", version="550.1", flavour="open")
+NO_DRM = ConfigLine(path="/etc/modprobe.d/d.conf", line="blacklist nvidia-drm", module="nvidia_drm")
 OTHER = ModuleFile(kernel="5.15.0-1-generic", path="/lib/modules/y/nvidia.ko", version="550.1")
 
 
@@ -72,7 +74,7 @@ def unloaded(host: Host = BARE, **kernel: Any) -> Snapshot:
         "driver_packages": [],
         "driver_files": [],
         "runfile_installer": ABSENT,
-        "blacklisted": [],
+        "kept_out": [],
         "log": [],
         "device_nodes": [],
     }
@@ -99,11 +101,49 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
 # KRN-001
 
 
-def test_blacklisted() -> None:
-    found = unloaded(blacklisted=["nvidia", "nouveau"], module_files=[HERE])
-    finding = only(judge(found, "KRN-001"))
-    assert "blacklisted" in finding.message
-    assert "modprobe.d" in commands(finding)
+@pytest.mark.parametrize(
+    ("path", "line", "does"),
+    [
+        ("/etc/modprobe.d/x.conf", "install nvidia /bin/false", "/etc/modprobe.d/x.conf"),
+        ("/lib/modprobe.d/blacklist-nvidia.conf", "alias nvidia off", "prime-select on-demand"),
+        ("/proc/cmdline", "module_blacklist=nvidia", "update-grub"),
+    ],
+)
+def test_blacklisted(path: str, line: str, does: str) -> None:
+    lines = [ConfigLine(path=path, line=line, module="nvidia"), NO_DRM]
+    finding = only(judge(unloaded(kept_out=lines, module_files=[HERE]), "KRN-001"))
+    assert path in finding.message and "nvidia-drm" not in finding.message
+    assert does in commands(finding)
+    assert judge(unloaded(kept_out=[NO_DRM], module_files=[HERE]), "KRN-001").findings[
+        0
+    ].cause.key == ("module-not-loaded")
+
+
+def test_uvm_that_is_kept_out() -> None:
+    line = ConfigLine(
+        path="/etc/modprobe.d/u.conf", line="blacklist nvidia_uvm", module="nvidia_uvm"
+    )
+    machine = h100.machine(
+        host=BARE,
+        kernel=h100.kernel(
+            release=RELEASE,
+            modules=[KernelModule(name="nvidia")],
+            device_nodes=NODES[:2],
+            kept_out=[line],
+        ),
+        cuda=CudaDriver(library_path="/x/libcuda.so.1", init_code=999),
+    )
+    finding = only(judge(machine, "KRN-007"))
+    assert finding.cause.key == "uvm-kept-out" and "/etc/modprobe.d/u.conf" in commands(finding)
+
+
+def test_packages_that_are_half_installed() -> None:
+    half = DriverPackage(
+        manager="dpkg", name="nvidia-dkms-550", version="550.120-1", state="half-configured"
+    )
+    finding = only(judge(unloaded(driver_packages=[half]), "KRN-001"))
+    assert finding.cause.key == "packages-half-installed"
+    assert "dpkg --configure -a" in commands(finding)
 
 
 def test_installed_and_not_loaded() -> None:
@@ -242,7 +282,17 @@ def test_nodes_of_a_group() -> None:
 def test_nodes_of_root() -> None:
     nodes = [node("/dev/nvidiactl", mode="0600", usable=False), *NODES[1:]]
     finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
-    assert "NVreg_DeviceFile" in commands(finding)
+    assert "NVreg_" in commands(finding)
+    option = ModuleOption(
+        path="/etc/modprobe.d/o.conf", module="nvidia", name="NVreg_DeviceFileMode", value="0600"
+    )
+    finding = only(judge(healthy(device_nodes=nodes, module_options=[option]), "KRN-006"))
+    assert "NVreg_DeviceFileMode" in commands(finding) and "/etc/modprobe.d/o.conf" in commands(
+        finding
+    )
+    rule = ConfigLine(path="/etc/udev/rules.d/7.rules", line='KERNEL=="nvidia*", MODE="0600"')
+    finding = only(judge(healthy(device_nodes=nodes, udev_rules=[rule]), "KRN-006"))
+    assert rule.path in commands(finding) and rule.path in str(finding.evidence)
 
 
 def test_nodes_that_are_open_to_all_and_closed_are_a_cgroups() -> None:
@@ -571,7 +621,7 @@ def test_missing_facts_never_fail(reason: Any) -> None:
     ("text", "cause"),
     [
         ("The NVIDIA GPU is supported through the NVIDIA 470.xx Legacy", "needs-legacy-branch"),
-        ("(PCI ID: 10de:1292) is not supported by the 304.116 NVIDIA Linux", "gpu-not-supported"),
+        ("(PCI ID: 10de:1292) is not supported by the 304.116 NVIDIA Linux", "needs-legacy-branch"),
     ],
 )
 def test_a_gpu_that_this_release_does_not_support(text: str, cause: str) -> None:
@@ -580,3 +630,29 @@ def test_a_gpu_that_this_release_does_not_support(text: str, cause: str) -> None
     assert only(judge(machine, "KRN-013")).cause.key == cause
     assert judge(machine, "KRN-002").consequence_of == "KRN-013"
     assert judge(machine, "KRN-001").consequence_of == "KRN-013"
+
+
+@pytest.mark.parametrize(
+    ("device", "version", "cause", "does"),
+    [
+        ("10de:102d", "535.1", "needs-legacy-branch", "nvidia-driver-470"),
+        ("10de:1b80", "590.1", "needs-legacy-branch", "nvidia-driver-580"),
+        ("10de:2b85", "550.1", "driver-too-old-for-gpu", "ubuntu-drivers"),
+        ("10de:06d1", "470.1", "needs-legacy-branch", "nvidia-driver-390"),
+        ("10de:1b80", "580.1", "", ""),
+    ],
+)
+def test_branches_that_drive_no_such_gpu(device: str, version: str, cause: str, does: str) -> None:
+    file = msgspec.structs.replace(HERE, version=version, flavour="proprietary")
+    gpu = h100.pci_device(h100.ADDRESSES[0], driver=ABSENT)
+    pci = Pci(devices=[msgspec.structs.replace(gpu, device_id=device)])
+    base = unloaded(module_files=[file])
+    machine = snapshot(
+        host=BARE,
+        pci=pci,
+        kernel=base.machine.kernel.facts,
+        nvml=Nvml(init_code=9),  # type: ignore[union-attr]
+    )
+    found = judge(machine, "KRN-013")
+    assert [one.cause.key for one in found.findings] == ([cause] if cause else [])
+    assert all(does in commands(one) for one in found.findings)

@@ -56,6 +56,7 @@ def test_an_empty_machine(tree: Tree) -> None:
         "nvidia-dcgm",
         "nvidia-cuda-mps-control",
         "nvidia-powerd",
+        "nvidia-gridd",
     ]
 
 
@@ -215,13 +216,44 @@ def test_what_modprobe_and_the_kernel_say_of_modules(tree: Tree) -> None:
         ("nouveau", "modeset", "0"),
     ]
     assert probe(tree).excluded_gpus == ["0000:2a:00.0"]
-    assert probe(tree).blacklisted == [
-        "nouveau",
-        "nova_core",
-        "nvidia_drm",
-        "nvidia_peermem",
-        "nvidia_uvm",
+    out = probe(tree).kept_out
+    assert isinstance(out, list)
+    assert [(one.module, one.path, one.line) for one in out] == [
+        ("nova_core", "/proc/cmdline", "modprobe.blacklist=nova-core,pcspkr"),
+        ("nouveau", "/proc/cmdline", "nouveau.modeset=0"),
+        ("nvidia_drm", "/etc/modprobe.d/a.conf", "blacklist nvidia_drm"),
+        ("nvidia_peermem", "/lib/modprobe.d/b.conf", "alias nvidia_peermem off"),
+        ("nvidia_uvm", "/lib/modprobe.d/b.conf", "install nvidia_uvm /bin/false"),
     ]
+
+
+def test_udev_rules_and_masked_services(tree: Tree) -> None:
+    remove = 'ATTR{vendor}=="0x10de", ATTR{class}=="0x03[0-9]*", ATTR{remove}="1"'
+    tree.write(
+        "/etc/udev/rules.d/50-x.rules", f'# nvidia MODE=1\n{remove}\nKERNEL=="sda", MODE="0"\n'
+    )
+    tree.write("/lib/udev/rules.d/50-x.rules", 'KERNEL=="nvidia0", MODE="0600"\n')  # hidden
+    tree.link("/etc/systemd/system/nvidia-powerd.service", "/dev/null")
+    found = probe(tree)
+    assert [(rule.path, rule.line) for rule in found.udev_rules] == [
+        ("/etc/udev/rules.d/50-x.rules", remove)
+    ]
+    assert [one.name for one in found.services if one.masked] == ["nvidia-powerd"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/var/lib/pacman/local/nvidia-open-570.1-2", "nvidia-open"),
+        ("/var/db/pkg/x11-drivers/nvidia-drivers-570.1", "nvidia-drivers"),
+    ],
+)
+def test_packages_by_their_directories(tree: Tree, folder: str, name: str) -> None:
+    tree.write(f"{folder}/desc", "x")
+    tree.write(f"{folder.rpartition('/')[0]}/mesa-25.1-1/desc", "x")
+    packages = probe(tree).driver_packages
+    assert isinstance(packages, list)
+    assert [(one.name, one.version.partition("-")[0]) for one in packages] == [(name, "570.1")]
 
 
 def stanza(name: str, version: str, status: str = "install ok installed") -> str:

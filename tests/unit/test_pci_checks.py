@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import DkmsState, Kernel, KernelEvent, ModuleOption
+from envcheck.facts.kernel import ConfigLine, DkmsState, Kernel, KernelEvent, ModuleOption
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult
@@ -59,6 +59,17 @@ def test_a_gpu_that_only_the_driver_lists_counts() -> None:
 def test_wsl_is_not_judged() -> None:
     found = snapshot(host=Host(wsl=True), pci=Pci(devices=[]), kernel=Kernel(modules=[], log=[]))
     assert {r.outcome for r in results(found, AREAS).values()} == {"skipped"}
+
+
+def test_a_udev_rule_that_takes_the_gpus_off_the_bus() -> None:
+    rule = 'ATTR{vendor}=="0x10de", ATTR{class}=="0x%s", ATTR{remove}="1"'
+    path = "/etc/udev/rules.d/50-remove-nvidia.rules"
+    for kind, key in (("03[0-9]*", "gpu-removed-by-udev"), ("0c0330", "no-gpu")):
+        kernel = Kernel(udev_rules=[ConfigLine(path=path, line=rule % kind)])
+        found = snapshot(host=BARE, pci=Pci(devices=[]), kernel=kernel)
+        (finding,) = judge(found, "PCI-001").findings
+        assert finding.cause.key == key
+        assert (path in str(finding.remedy)) == (key != "no-gpu")
 
 
 # PCI-002

@@ -14,6 +14,7 @@ from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.host import Disk, Host
 from envcheck.facts.kernel import (
+    ConfigLine,
     DeviceNode,
     DkmsState,
     DriverPackage,
@@ -138,7 +139,9 @@ def kernel(driver: str = h100.DRIVER, **changes: Any) -> Kernel:
         "dkms": [DkmsState(module="nvidia", version=driver, kernel=RELEASE, state="installed")],
         "kernels_installed": [RELEASE],
         "runfile_installer": ABSENT,
-        "blacklisted": ["nouveau"],
+        "kept_out": [
+            ConfigLine(path="/etc/modprobe.d/x.conf", module="nouveau", line="blacklist nouveau")
+        ],
         "reboot_required": False,
         "reboot_required_by": ABSENT,
     }

@@ -6,8 +6,9 @@ from ...facts.gpu import CudaDriver, Nvml
 from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
-from ..driver_state import NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
+from ..driver_state import HOLDERS, NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
 from ..gpus import plural
+from ..nvidia_devices import event_evidence
 from ..reading import Skip, SnapshotView, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, word
@@ -57,6 +58,21 @@ _HMM = fail(
     "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
     source="ollama/ollama#11593; NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_hmm.c",
 )
+_AFTER_SUSPEND = fail(
+    "lost-after-suspend",
+    "CUDA does not start since the machine was suspended",
+    "cuInit fails with {code} ({name}) since the machine came back from a suspend: the module nvidia-uvm has"
+    " lost the GPU's state; no framework can use a GPU.",
+    "Stop what uses CUDA and load nvidia-uvm again, or reboot. So that the state survives the next suspend,"
+    " let the driver save the GPU's memory (NVreg_PreserveVideoMemoryAllocations=1, with the services"
+    " nvidia-suspend and nvidia-resume), or do not suspend the machine.",
+    HOLDERS,
+    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
+    "echo 'options nvidia NVreg_PreserveVideoMemoryAllocations=1'"
+    " | sudo tee /etc/modprobe.d/nvidia-sleep.conf",
+    "sudo systemctl enable nvidia-suspend nvidia-resume nvidia-hibernate",
+    source="pop-os/default-settings#64; NVIDIA driver README, power management support",
+)
 _NO_LIBCUDA = fail(
     "libcuda-not-found",
     "the loader finds no libcuda",
@@ -82,7 +98,16 @@ _SILENT = fail(
 @check(
     "DRV-004",
     title="CUDA starts (cuInit)",
-    causes=[*_CODES.values(), _NODE_LOST, _WSL_MEMORY, _HMM, _NO_LIBCUDA, _CRASHES, _SILENT],
+    causes=[
+        *_CODES.values(),
+        _NODE_LOST,
+        _WSL_MEMORY,
+        _HMM,
+        _AFTER_SUSPEND,
+        _NO_LIBCUDA,
+        _CRASHES,
+        _SILENT,
+    ],
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
     " do not use it, so they may work while CUDA does not.",
     sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
@@ -135,6 +160,10 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
         elif code == 2 and on_wsl(view):
             cause = _WSL_MEMORY
         kernel = facts_or(view.machine.kernel, Kernel)
+        slept = [one for one in known(kernel.log) or [] if one.kind == "suspend"]
+        if code == 999 and slept and cause is not _NODE_LOST:
+            cause = _AFTER_SUSPEND
+            evidence.append(event_evidence(view, slept[-1]))
         hmm_off = kernel.uvm_parameters.get("uvm_disable_hmm")
         if code == 3 and gpus and hmm_off == "N" and known(kernel.driver_flavour) == "open":
             cause = _HMM

@@ -156,10 +156,21 @@ UNLICENSED = warn(
 )
 
 
+NO_LICENCE_SERVICE = UNLICENSED.variant(
+    "vgpu-licensing-not-installed",
+    sentence="The vGPU has no licence ({licence}), and the service that gets it, nvidia-gridd, is not"
+    " installed, as with a driver that is not of NVIDIA's vGPU (GRID) packages: it is slowed down after some"
+    " minutes, and CUDA is refused.",
+    remedy="Install the guest driver of NVIDIA's vGPU software (from its licensing portal, or as the cloud"
+    " has it) in place of this one, give it its client token and start nvidia-gridd.",
+    commands=("nvidia-smi -q | grep -i licen", systemctl("enable --now", "nvidia-gridd")),
+)
+
+
 @gpu_check(
     "GPU-017",
     title="The vGPU is licensed",
-    causes=(UNLICENSED,),
+    causes=(UNLICENSED, NO_LICENCE_SERVICE),
     about="A virtual GPU without a licence starts at full speed and becomes slower and slower after some"
     " minutes; in the end CUDA is refused.",
     sources=["NVIDIA Virtual GPU Client Licensing User Guide"],
@@ -172,7 +183,10 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif not status.startswith("unlicensed"):
         raise NotKnown(f"the licence status '{licence}'")
     else:
-        yield found(view, UNLICENSED, gpu, "vgpu_licence virtualization", licence=licence)
+        daemon = service(view, "nvidia-gridd")
+        lacks = daemon is not None and known(daemon.installed) is False
+        cause = NO_LICENCE_SERVICE if lacks else UNLICENSED
+        yield found(view, cause, gpu, "vgpu_licence virtualization", licence=licence)
 
 
 TOO_OLD = warn(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...facts.kernel import DeviceNode
+from ...facts.kernel import DeviceNode, ModuleOption
 from ...findings.subjects import Subject, about_file
+from .. import config_lines as config
 from .. import driver_on_disk as disk
 from ..container_start import lost_gpus, start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
@@ -120,6 +121,10 @@ def _files(nodes: list[DeviceNode]) -> list[Subject]:
 
 def _closed(view: SnapshotView, cause: Cause, nodes: list[DeviceNode]) -> Finding:
     evidence = [view.evidence("machine.kernel.device_nodes", _modes(nodes))]
+    evidence += config.shown(view, "udev_rules", config.setting_nodes(view, nodes[0].path))
+    for one in _closing_options(view):
+        text = f"{one.path}: {one.name}={one.value}"
+        evidence.append(view.evidence("machine.kernel.module_options", text))
     if _confined(view):
         evidence.append(view.evidence("machine.host.selinux"))
     return cause.found(_files(nodes), evidence, advice=_open(view, nodes[0]))
@@ -156,11 +161,20 @@ def _open(view: SnapshotView, node: DeviceNode) -> Remedy:
     if node.group not in ("root", "0") and node.mode[-2:-1] in ("6", "7"):
         text = f"Add the user to the group {node.group}, and log in again."
         return Remedy(text, [f'sudo usermod -aG {group} "$USER"', f"newgrp {group}"])
+    if rules := config.setting_nodes(view, node.path):
+        made = [f"sudo rm {word(node.path)}", "sudo nvidia-modprobe -c 0 -u"]
+        return config.undo(view, rules, "sudo udevadm control --reload", *made)
     return Remedy(
-        "Find what closes the nodes (NVreg_DeviceFileMode and NVreg_DeviceFileGID), give them to a group that"
-        " the user is in, and reboot. The driver's own default is a node that everybody may open.",
-        ["grep -rn NVreg_DeviceFile /etc/modprobe.d", f"ls -l {word(node.path)}"],
+        "Take the options away that close the nodes (NVreg_DeviceFileMode, -UID, -GID), or give the nodes by"
+        " them to a group that the user is in, and reboot. The driver's own default is a node that everybody"
+        " may open.",
+        [f"ls -l {word(node.path)}", *config.drop_options(view, _closing_options(view))],
     )
+
+
+def _closing_options(view: SnapshotView) -> list[ModuleOption]:
+    options = known(kernel_facts(view).module_options) or []
+    return [one for one in options if one.name.startswith("NVreg_DeviceFile")]
 
 
 UVM_NOT_READY = fail(
@@ -169,6 +183,11 @@ UVM_NOT_READY = fail(
     "The module nvidia-uvm is not ready, and cuInit fails with error {code}: no CUDA program works.",
 )
 
+UVM_KEPT_OUT = UVM_NOT_READY.variant(
+    "uvm-kept-out",
+    sentence="The module nvidia-uvm is kept out by {where}, and cuInit fails with error {code}: no CUDA"
+    " program works.",
+)
 UVM_NODE_GONE = UVM_NOT_READY.variant(
     "uvm-node-missing",
     headline="{path} is missing",
@@ -180,7 +199,7 @@ UVM_NODE_GONE = UVM_NOT_READY.variant(
 @check(
     "KRN-007",
     title="nvidia-uvm is loaded",
-    causes=[UVM_NOT_READY, UVM_NODE_GONE, CLOSED, CGROUP],
+    causes=[UVM_NOT_READY, UVM_KEPT_OUT, UVM_NODE_GONE, CLOSED, CGROUP],
     about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
     " nvidia-smi works, but cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
     sources=["gpu-burn#60; gorgonia/cu#2"],
@@ -212,6 +231,15 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
             evidence.append(view.evidence("machine.kernel.device_nodes", f"no {_UVM}"))
         advice = _load_uvm(view, kernel, loaded)
         inside = " in this container" if container(view) else ""
+        if not loaded and (lines := config.keeping_out(view, "nvidia_uvm")):
+            evidence += config.shown(view, "kept_out", lines)
+            then = "sudo nvidia-modprobe -u -c 0"
+            advice = config.undo(view, lines, "sudo modprobe nvidia-uvm", then)
+            where = config.where(lines)
+            yield UVM_KEPT_OUT.found(
+                about_file(_UVM), evidence, advice=advice, code=code, where=where
+            )
+            return
         yield (UVM_NODE_GONE if loaded and node is None else UVM_NOT_READY).found(
             about_file(_UVM), evidence, advice=advice, code=code, path=_UVM, inside=inside
         )

@@ -117,6 +117,13 @@ STOPPED = fail(
     _START,
     f"journalctl -u {_MANAGER} -n 30",
 )
+MASKED = STOPPED.variant(
+    "fabric-manager-masked",
+    headline="the fabric manager is masked",
+    sentence=f"The fabric manager is masked (its unit is a link to /dev/null): it does not run {_ON} with"
+    " error 802.",
+    remedy="Unmask and start it; it has to be of exactly the driver's version, {driver}.",
+)
 NOT_INSTALLED = fail(
     "fabric-manager-not-installed",
     "the fabric manager is not installed",
@@ -153,7 +160,7 @@ _NVLINK_5 = re.compile(
 @check(
     "KRN-011",
     title="The fabric manager runs where there are NVSwitches",
-    causes=[STOPPED, NOT_INSTALLED, OTHER_VERSION, NO_INFINIBAND],
+    causes=[STOPPED, MASKED, NOT_INSTALLED, OTHER_VERSION, NO_INFINIBAND],
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it every CUDA program fails with error 802.",
     sources=["pytorch#35710; NVIDIA fabric manager user guide"],
@@ -190,7 +197,8 @@ def fabric_manager(view: SnapshotView) -> Verdicts:
         systemctl("restart", _MANAGER) if cause is OTHER_VERSION else _START,
     ]
     if cause is NOT_INSTALLED and installed:
-        cause, commands = STOPPED, list(STOPPED.commands)
+        cause, commands = MASKED if entry.masked else STOPPED, list(STOPPED.commands)
+        state = "masked" if entry.masked else state
     yield cause.found(
         evidence=[
             view.evidence("machine.kernel.services", f"{_MANAGER}: {state}"),

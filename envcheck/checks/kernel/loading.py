@@ -221,14 +221,16 @@ def flavour_fits(view: SnapshotView) -> Verdicts:
             raise
         gpus = []
     flavour, path = _flavour(kernel)
+    number = branch(known(kernel.driver_version) or disk.installed_version(kernel))
     if flavour is None and not logged:
         need(kernel.driver_flavour, "the module's flavour")
     unknown = False
     for gpu in gpus:
         needed, line = logged.pop(gpu.address, (None, None))
         row = flavour_for(gpu.device_id)
-        if gpu.address in devices.listed_gpus(view):
-            continue
+        other = bool(row and row.lacks(number)) and devices.driver_name(gpu) is None
+        if gpu.address in devices.listed_gpus(view) or other:
+            continue  # KRN-013 has those that no flavour of this branch drives
         if needed and line and needed != flavour:
             yield _wrong(view, kernel, about_device(gpu), needed, [line])
         elif flavour is not None and row is None:

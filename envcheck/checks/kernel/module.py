@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...data.build_errors import build_errors
+from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import HOLDERS, REBOOT, then_reboot
@@ -10,24 +11,15 @@ from ..reading import CannotJudge, Kernel, Skip, SnapshotView, known, need, show
 from ..system_commands import on_system
 from ..verdicts import Cause, Evidence, Finding, Passed, Verdicts, about, check, fail, warn
 
-_FIND_BLACKLIST = (
-    "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
-    " /usr/lib/modprobe.d /lib/modprobe.d /proc/cmdline"
-)
-_LINE = "^ *(blacklist|install) +nvidia"
-_COMMENT_OUT = f"grep -rlE '{_LINE}' /etc/modprobe.d | xargs -r sudo sed -i.bak -E 's/{_LINE}/# &/'"
 
-
-def _not_loaded(key: str, what: str, remedy: str, *commands: str) -> Cause:
+def _not_loaded(key: str, what: str, remedy: str = "", *commands: str) -> Cause:
     sentence = f"{what}: nothing can use the GPU."
     return fail(key, "the nvidia kernel module is not loaded", sentence, remedy, *commands)
 
 
 BLACKLISTED = _not_loaded(
     "module-blacklisted",
-    "The nvidia module is blacklisted, so it was not loaded",
-    "Find the line that keeps it out, comment it out (if prime-select wrote it: sudo prime-select"
-    " nvidia), rebuild the initial RAM disk, and load the module.",
+    "The nvidia module is kept out (blacklisted) by {where}, so it was not loaded",
 )
 NOT_LOADED = _not_loaded(
     "module-not-loaded",
@@ -53,6 +45,11 @@ NO_MODULE = _not_loaded(
     "A part of the driver is installed, and its kernel module is not",
     "Install the whole driver, with its kernel module.",
 )
+HALF = _not_loaded(
+    "packages-half-installed",
+    "The driver's packages are half installed ({half}), and its kernel module is not there",
+    "Let the package manager finish; what it then prints of an error is the reason why it stopped.",
+)
 NO_DRIVER = _not_loaded(
     "driver-not-installed",
     "No NVIDIA driver is installed",
@@ -64,7 +61,7 @@ NO_DRIVER = _not_loaded(
 @check(
     "KRN-001",
     title="The nvidia kernel module is loaded",
-    causes=[BLACKLISTED, NOT_LOADED, STUCK, NOT_BUILT, NO_MODULE, NO_DRIVER],
+    causes=[BLACKLISTED, NOT_LOADED, STUCK, NOT_BUILT, NO_MODULE, HALF, NO_DRIVER],
     about="Everything that uses the GPU goes through the kernel module nvidia. If it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU.",
     sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
@@ -103,10 +100,10 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
         return STUCK.found(evidence=evidence, state=state)
     evidence = [view.evidence("machine.kernel.modules", "nvidia is not among them")]
     files = [*evidence, view.evidence("machine.kernel.module_files", _files(kernel))]
-    if "nvidia" in (known(kernel.blacklisted) or []):
-        evidence.append(view.evidence("machine.kernel.blacklisted"))
-        commands = [_FIND_BLACKLIST, _COMMENT_OUT, *on_system(view, "initramfs"), disk.MODPROBE]
-        return BLACKLISTED.found(evidence=evidence, commands=commands)
+    if lines := config.keeping_out(view, "nvidia"):
+        evidence += config.shown(view, "kept_out", lines)
+        advice = config.undo(view, lines, disk.MODPROBE, REBOOT + "  # where that does not load it")
+        return BLACKLISTED.found(evidence=evidence, advice=advice, where=config.where(lines))
     if known(kernel.release) in disk.built_for(kernel):
         signed = " Secure Boot is on: a module that is not signed by a known key is refused."
         return NOT_LOADED.found(
@@ -119,6 +116,10 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
     installed = ", ".join(_libraries(kernel)[:6]) or known(kernel.runfile_installer)
     evidence.append(view.evidence("machine.kernel.driver_packages", installed))
     install = on_system(view, "install-driver")
+    if half := disk.half_installed(kernel):
+        evidence.append(view.evidence("machine.kernel.driver_packages", ", ".join(half[:4])))
+        finish = [*on_system(view, "finish-upgrade"), disk.MODPROBE]
+        return HALF.found(evidence=evidence, commands=finish, half=", ".join(half[:4]))
     if installed:
         return NO_MODULE.found(evidence=evidence, commands=install)
     return NO_DRIVER.found(evidence=evidence, commands=then_reboot(install))

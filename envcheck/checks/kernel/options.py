@@ -7,10 +7,9 @@ import re
 from ...data.kernel import OptionEffect, option_effects
 from ...data.products import product
 from ...facts import kernel as facts
-from ..driver_state import REBOOT
+from ..config_lines import drop_options
 from ..nvidia_devices import kernel_facts, listed_gpus
 from ..reading import CannotJudge, Kernel, SnapshotView, known
-from ..system_commands import on_system
 from ..verdicts import (
     Cause,
     Evidence,
@@ -21,7 +20,6 @@ from ..verdicts import (
     about_device_at,
     about_gpu,
     check,
-    word,
 )
 
 _PREFIX = "NVreg_"
@@ -85,16 +83,11 @@ def _hit(view: SnapshotView, kernel: Kernel, row: OptionEffect) -> list[Subject]
 def _found(
     view: SnapshotView, row: OptionEffect, subjects: list[Subject], seen: Evidence, kernel: Kernel
 ) -> Finding:
-    name, paths = _PREFIX + row.option, [one.path for one in _setting(kernel, row.option)]
-    evidence, commands = [seen], []
-    for path in dict.fromkeys(paths):
-        evidence.append(view.evidence("machine.kernel.module_options", f"{path}: {name}"))
-        if path.startswith("/etc/"):
-            option = rf's/ +{name}=("[^"]*"|\S*)//'
-            commands.append(f"sudo sed -i.bak -E {word(option)} {word(path)}")
-    if not commands:
-        commands = [f"grep -rn {name} /etc/modprobe.d /usr/lib/modprobe.d /proc/cmdline"]
-    commands += [*on_system(view, "initramfs"), REBOOT]
-    where = " and ".join(dict.fromkeys(paths)) or "modprobe.d or the kernel's command line"
+    name, options = _PREFIX + row.option, _setting(kernel, row.option)
+    paths = list(dict.fromkeys(one.path for one in options))
+    texts = [f"{path}: {name}" for path in paths]
+    evidence = [seen, *(view.evidence("machine.kernel.module_options", text) for text in texts)]
+    commands = drop_options(view, options)
+    where = " and ".join(paths) or "modprobe.d or the kernel's command line"
     causes = _ROWS if listed_gpus(view) else _ALL
     return causes[row].found(subjects, evidence, commands=commands, option=name, where=where)

@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 
 from ...data.kernel import flavour_for, kernel_lines
-from ..driver_on_disk import installed_version
-from ..driver_state import REBOOT, REPORT
-from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus
+from ..driver_on_disk import built_for, installed_version
+from ..driver_state import REBOOT, branch
+from ..nvidia_devices import (
+    device_evidence,
+    driver_name,
+    event_evidence,
+    held_for_guests,
+    is_loaded,
+    kernel_facts,
+    listed_gpus,
+)
 from ..on_the_bus import NVIDIA_DEVICES
-from ..reading import KernelEvent, SnapshotView, known, need
+from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
 from ..system_commands import on_system
 from ..verdicts import Finding, Passed, Verdicts, about_device_at, check, fail, word
 from .events import address_of_event, known_gpus, line_cause, line_commands, subjects_at
@@ -20,15 +28,6 @@ _LEGACY_BRANCH = re.compile(r"NVIDIA (\d{2,3}\.[\dx.]{1,10}) Legacy")
 _DEVICE = re.compile(r"PCI ID: ?(10de:[0-9a-f]{4})", re.I)
 _BEFORE_TURING = "proprietary"
 
-_HEADLINE = "was not started by the driver"
-_CANNOT_START = "The driver could not start this GPU"
-FIRMWARE = fail(
-    "gsp-not-started",
-    f"{_HEADLINE} (GSP)",
-    f"{_CANNOT_START}, since the firmware that it loads into it (GSP) did not come up: nothing can use it.",
-    "Power the machine off and on, since a reboot does not clear a failed start; if that does not help,"
-    " install another version of the driver (newer first), and update the machine's firmware.",
-)
 _LINES = {row: line_cause(row)[0] for row in kernel_lines("KRN-013")}
 
 
@@ -46,7 +45,7 @@ TOO_OLD = UNSUPPORTED.variant("driver-too-old-for-gpu")
 @check(
     "KRN-013",
     title="The driver started every GPU",
-    causes=[*_LINES.values(), FIRMWARE, LEGACY, TOO_OLD, UNSUPPORTED],
+    causes=[*_LINES.values(), LEGACY, TOO_OLD, UNSUPPORTED],
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
     " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
     sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
@@ -65,37 +64,61 @@ def every_gpu_started(view: SnapshotView) -> Verdicts:
         unknown = _NOT_SUPPORTED.search(event.text) and not (healthy and not address)
         on_bus = event.kind != "pcie" or address in {gpu.address for gpu in known_gpus(view)}
         logged = unknown or (row is not None and address and on_bus)
-        if event.kind in ("nvrm", "pcie") and logged and address not in healthy:
+        if event.kind in ("nvrm", "pcie", "gsp") and logged and address not in healthy:
             failed.setdefault(address, []).append(event)
-    for address, lines in failed.items():
+    unsuited = {gpu.address: gpu for gpu in known_gpus(view) if _lacks(view, gpu)}
+    loose = [one for one in events if one.kind == "gsp" and not address_of_event(view, one, events)]
+    for address in sorted({*failed, *unsuited} - healthy):
+        lines = [*loose, *failed.get(address, [])]
         unsupported = [event for event in lines if _NOT_SUPPORTED.search(event.text)]
-        if unsupported:
-            yield _not_supported(view, address, unsupported[-1])
+        if unsupported or address in unsuited:
+            yield _not_supported(view, address, unsupported[-1:], unsuited.get(address))
         else:
             yield _not_started(view, address, lines, events)
-    if not failed:
+    if not failed and not unsuited:
         yield Passed("no failure since boot")
 
 
-def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Finding:
-    kernel = kernel_facts(view)
+def _lacks(view: SnapshotView, gpu: PciDevice) -> str:
+    """Why no driver of the branch here drives this GPU; "" if it does, holds it or is not known."""
+    kernel, row = kernel_facts(view), flavour_for(gpu.device_id)
+    there = is_loaded(kernel) or known(kernel.release) in built_for(kernel)
+    if row is None or not there or driver_name(gpu) or gpu.address in listed_gpus(view):
+        return ""
+    return row.lacks(branch(known(kernel.driver_version) or installed_version(kernel)))
+
+
+def _not_supported(
+    view: SnapshotView, address: str, events: list[KernelEvent], gpu: PciDevice | None
+) -> Finding:
+    kernel, text = kernel_facts(view), events[0].text if events else ""
     patterns = (_RELEASE, _LEGACY_BRANCH, _DEVICE)
-    release, legacy, device = (pattern.search(event.text) for pattern in patterns)
+    release, legacy, device = (pattern.search(text) for pattern in patterns)
     driver = release[1] if release else known(kernel.driver_version) or installed_version(kernel)
-    row = flavour_for(device[1].lower()) if device else None
+    device_id = device[1].lower() if device else gpu.device_id if gpu else ""
+    row = flavour_for(device_id)
+    evidence = [event_evidence(view, event) for event in events]
+    if gpu is not None:
+        evidence += device_evidence(view, gpu, "device_id")
     cause, commands = UNSUPPORTED, on_system(view, "update-driver")
     why = "the GPU is newer than it, or so old that a legacy branch alone supports it"
     install = "Install a driver whose list of supported products has this GPU."
-    if legacy:
-        number = legacy[1].partition(".")[0]
+    number = legacy[1].partition(".")[0] if legacy else str((row and row.last_branch) or "")
+    if number and number != branch(driver):
         cause, commands = LEGACY, on_system(view, "legacy-driver", branch=number)
-        why = f"it is supported by the legacy branch {legacy[1]} alone"
+        of = f" ({row.gpus})" if row else ""
+        why = f"the newest branch that drives it is {number}.xx{of}"
         install = f"Install the driver of branch {number} instead of this one."
     elif row is not None and row.flavour != _BEFORE_TURING:
-        cause, why, install = TOO_OLD, "the driver is too old for it", "Install a newer driver."
+        first = f" ({row.gpus}: from {row.first_branch} on)" if row.first_branch else ""
+        cause, why, install = (
+            TOO_OLD,
+            f"the driver is too old for it{first}",
+            "Install a newer driver.",
+        )
     return cause.found(
         subjects_at(view, address or None),
-        [event_evidence(view, event)],
+        evidence,
         commands=[NVIDIA_DEVICES, *commands, REBOOT],
         driver=f"driver {driver}" if driver else "this release of the driver",
         why=why,
@@ -103,22 +126,22 @@ def _not_supported(view: SnapshotView, address: str, event: KernelEvent) -> Find
     )
 
 
+def _unexplained(
+    view: SnapshotView, lines: list[KernelEvent], events: list[KernelEvent], address: str
+) -> list[KernelEvent]:
+    """What else the driver logged of this GPU, or beside its failure, that no table knows."""
+    others = [event for event in events if event.kind == "driver-error"]
+    return [one for one in others if address_of_event(view, one, lines) == address]
+
+
 def _not_started(
     view: SnapshotView, address: str, lines: list[KernelEvent], events: list[KernelEvent]
 ) -> Finding:
-    firmware = [
-        event
-        for event in events
-        if event.kind == "gsp" and address_of_event(view, event, events) in (address, None)
-    ]
     # The table's order is by how much a line explains: that the GPU was not started comes last.
     row = next(row for row in _LINES if any(row.fits(one.kind, one.text) for one in lines))
     cause, shown, commands = _LINES[row], lines[-3:], line_commands(view, row, address)
+    shown = [*_unexplained(view, lines, events, address)[:2], *shown]
     if row.key == "no-room-for-bar":
         commands.insert(0, f"cat /sys/bus/pci/devices/{word(address)}/resource")
-    if row.key == "gpu-not-started" and firmware:
-        cause, shown = FIRMWARE, [*firmware[-2:], *lines[-1:]]
-        log = "sudo dmesg | grep -iE 'nvrm|gsp|xid'"
-        commands = [log, *on_system(view, "update-driver"), REPORT, "sudo poweroff"]
     evidence = [event_evidence(view, event) for event in shown]
     return cause.found(about_device_at("gpu", address), evidence, commands=commands)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ...data.kernel import kernel_lines
 from ...facts.kernel import Kernel
 from ...facts.pci import PciDevice
 from ...findings.subjects import about_device, about_device_at
+from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
+from ..kernel.events import line_cause, line_commands
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import (
     CannotJudge,
@@ -32,6 +35,7 @@ from ..verdicts import (
     check,
     fail,
     unjudged,
+    word,
 )
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
@@ -49,10 +53,17 @@ NO_GPU = fail(
 )
 
 
+REMOVED = fail(
+    "gpu-removed-by-udev",
+    "a udev rule takes the NVIDIA GPU off the PCI bus",
+    "A udev rule in {where} takes NVIDIA's GPUs off the PCI bus at boot: nothing here can use CUDA.",
+)
+
+
 @check(
     "PCI-001",
     title="An NVIDIA GPU is on the PCI bus",
-    causes=(NO_GPU,),
+    causes=(NO_GPU, REMOVED),
     about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a framework can"
     " be judged. A GPU that only the driver lists (in a sandbox that hides /sys) counts too.",
     sources=["Linux kernel documentation, sysfs-pci; lspci(8)"],
@@ -76,7 +87,14 @@ def gpu_present(view: SnapshotView) -> Verdicts:
     elif devices.is_loaded(facts_or(view.machine.kernel, Kernel), "nvgpu"):
         raise Skip("the GPU of this system on a chip (Tegra) is not on PCI")
     else:
-        yield NO_GPU.found(evidence=[view.evidence("machine.pci.devices")], what=what)
+        evidence = [view.evidence("machine.pci.devices")]
+        if rules := config.removing_gpus(view):
+            evidence += config.shown(view, "udev_rules", rules)
+            out = config.keeping_out(view, "nvidia")
+            advice = config.undo(view, [*rules, *out])
+            yield REMOVED.found(evidence=evidence, advice=advice, where=config.where(rules))
+        else:
+            yield NO_GPU.found(evidence=evidence, what=what)
 
 
 RIVAL = fail(
@@ -90,7 +108,7 @@ RIVAL = fail(
 ALL_PASSED_THROUGH = fail(
     "all-held-for-guests",
     "is held for a virtual machine",
-    "{driver} reserves this GPU for a virtual machine: it cannot be used on this machine itself.",
+    "{driver} reserves this GPU for a virtual machine{where}: it cannot be used on this machine itself.",
     "If the GPU is meant for this machine: remove its device id from vfio-pci's options and from the kernel's"
     " command line, rebuild the initial RAM disk, and reboot.",
 )
@@ -123,13 +141,19 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
         if gpu in held:
             cause = ALL_PASSED_THROUGH if len(held) == len(gpus) else PASSED_THROUGH
             advice = _give_back(view, gpu)
-            yield cause.found(subject, evidence, advice=advice, driver=known(gpu.driver))
+            path = _meant_for_guest(view, gpu)
+            if path:
+                text = f"{path}: {gpu.device_id}"
+                evidence.append(view.evidence("machine.kernel.module_options", text))
+            where = f" (by the options of vfio-pci in {path})" if path else ""
+            params: Params = {"driver": known(gpu.driver), "where": where}
+            yield cause.found(subject, evidence, advice=advice, **params)
         elif (path := _meant_for_guest(view, gpu)) and name in devices.NVIDIA_DRIVERS:
             evidence.append(
                 view.evidence("machine.kernel.module_options", f"{path}: {gpu.device_id}")
             )
             commands = [_SOFTDEP, *on_system(view, "initramfs"), REBOOT]
-            params: Params = {"driver": known(gpu.driver), "path": path}
+            params = {"driver": known(gpu.driver), "path": path}
             yield NOT_PASSED_THROUGH.found(subject, evidence, commands=commands, **params)
         elif name in RIVALS and _refused(facts_or(view.machine.kernel, Kernel)):
             why = f"the kernel refused NVIDIA's module (KRN-002), and {name} took the GPU"
@@ -177,20 +201,26 @@ def _give_back(view: SnapshotView, gpu: PciDevice) -> Remedy | None:
                 f"echo {gpu.address} | sudo tee /sys/bus/pci/drivers_probe",
             ],
         )
-    see = "grep -rn vfio /etc/modprobe.d /proc/cmdline"
-    return Remedy(PASSED_THROUGH.remedy, [see, *on_system(view, "initramfs"), REBOOT])
+    see = ["grep -rn vfio /etc/modprobe.d /proc/cmdline"]
+    if where == config.CMDLINE:
+        see = config.off_command_line(view, f"vfio-pci.ids={gpu.device_id}")
+    elif where:
+        see = [f"sudo sed -i.bak -E {word(f's/{gpu.device_id},?//I')} {word(where)}"]
+    return Remedy(PASSED_THROUGH.remedy, [*see, *on_system(view, "initramfs"), REBOOT])
 
 
 def _rival(view: SnapshotView, gpu: PciDevice, driver: str, evidence: list[Evidence]) -> Finding:
-    already = driver in (known(facts_or(view.machine.kernel, Kernel).blacklisted) or [])
-    commands = on_system(view, "initramfs")
+    already, commands = config.keeping_out(view, driver), on_system(view, "initramfs")
     if already:
-        evidence.append(view.evidence("machine.kernel.blacklisted"))
+        evidence += config.shown(view, "kept_out", already)
     else:
         more = "options nouveau modeset=0\\n" if driver == "nouveau" else ""
         file = f"/etc/modprobe.d/blacklist-{driver}.conf"
         commands.insert(0, f"printf 'blacklist {driver}\\n{more}' | sudo tee {file}")
-    params: Params = {"driver": driver, "already": " (it is already)" if already else ""}
+    early = (
+        f" (it is already, in {config.where(already)}: the initial RAM disk was made before that)"
+    )
+    params: Params = {"driver": driver, "already": early if already else ""}
     return RIVAL.found(about_device(gpu), evidence, commands=then_reboot(commands), **params)
 
 
@@ -238,6 +268,16 @@ def every_gpu_bound(view: SnapshotView) -> Verdicts:
         yield UNBOUND.found(about_device(gpu), evidence, why=why)
 
 
+def _does_not_wake(view: SnapshotView, device: PciDevice) -> Finding | None:
+    for event in known(facts_or(view.machine.kernel, Kernel).log) or []:
+        for row, cause in _ASLEEP.items():
+            if row.fits(event.kind, event.text) and known(event.pci_address) == device.address:
+                evidence = [devices.event_evidence(view, event)]
+                commands = line_commands(view, row, device.address)
+                return cause.found(about_device(device), evidence, commands=commands)
+    return None
+
+
 FALLEN = fail(
     "off-the-bus",
     "has fallen off the PCI bus",
@@ -249,10 +289,13 @@ FALLEN = fail(
 )
 
 
+_ASLEEP = {row: line_cause(row)[0] for row in kernel_lines("PCI-004")}
+
+
 @check(
     "PCI-004",
     title="Every device answers on the bus",
-    causes=(FALLEN,),
+    causes=(FALLEN, *_ASLEEP.values()),
     about="A GPU that has fallen off the bus reads as all ones, and the driver logs Xid 79. Power, heat,"
     " seating or a dying board are the causes; one event is enough.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -271,6 +314,9 @@ def every_device_answers(view: SnapshotView) -> Verdicts:
     answering = 0
     for device in found:
         event = fallen.pop(device.address, None)
+        if event is not None and (asleep := _does_not_wake(view, device)):
+            yield asleep
+            continue
         if known(device.answers) is False or event is not None:
             evidence = devices.device_evidence(view, device, "answers", "power_state")
             yield FALLEN.found(about_device(device), evidence + ([event] if event else []))

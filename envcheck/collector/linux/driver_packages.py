@@ -7,6 +7,11 @@ from ..facts import from_error, unavailable
 
 DPKG = "/var/lib/dpkg/status"
 DPKG_LIMIT = 64 << 20  # bytes
+# Package managers that keep a directory NAME-VERSION for each package.
+FOLDERS = (
+    ("pacman", "/var/lib/pacman/local", re.compile(r"(.+)-([^-]+-[^-]+)\Z")),
+    ("portage", "/var/db/pkg/x11-drivers", re.compile(r"(.+?)-(\d.*)\Z")),
+)
 RPM = "/usr/bin/rpm"
 RPM_DEADLINE = 2
 RPM_NAMES = tuple(
@@ -36,6 +41,9 @@ def driver_packages(context):
     except OSError as error:
         if error.errno != 2:
             return from_error(error), DPKG
+    for manager, place, entry in FOLDERS:
+        if context.names(place):
+            return parse_names(manager, entry, context.names(place)), place
     if not os.path.exists(context.path(RPM)):
         return unavailable("absent", "no package manager that is known here"), DPKG
     result = context.run(
@@ -71,6 +79,16 @@ def parse_dpkg(text):
                 "held": status.group(1) == "hold" or other.get("held", False),
             }
     return [found[key] for key in sorted(found)]
+
+
+def parse_names(manager, entry, names):
+    """The driver's packages by the names of directories."""
+    found = [match.groups() for match in map(entry.match, sorted(names)) if match]
+    return [
+        {"manager": manager, "name": name, "version": version}
+        for name, version in found
+        if "nvidia" in name and not NOT_THE_DRIVER.search(name)
+    ]
 
 
 def parse_rpm(text):

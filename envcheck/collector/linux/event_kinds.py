@@ -37,7 +37,8 @@ KINDS = (
             r"|No NVIDIA (?:GPU|devices|graphics adapter)"
             r"|probe routine (?:failed|was not called)|necessary power cables connected"
             r"|only ready for use on Data Center GPUs|No firmware image found"
-            r"|Failed to copy vbios to system memory"
+            r"|Failed to copy vbios to system memory|request_mem_region failed"
+            r"|This is a 64-bit BAR|re-allocate BAR1"
         ),
     ),
     (
@@ -106,8 +107,8 @@ KINDS = (
         "",
         re.compile(
             r"^[\w-]{1,40} [0-9a-f:]{7,13}\.[0-7]: (?:AER: |PCIe Bus Error: |DPC: "
-            r"|BAR \d[: ].{0,80}no space"
-            r"|pciehp: Slot\([\w-]{1,20}\): Link Down|(?:Unable|Refused) to change power state)"
+            r"|BAR \d[: ].{0,80}no space|pciehp: Slot\([\w-]{1,20}\): Link Down"
+            r"|(?:Unable to|Refused to|can't) change power state)"
         ),
     ),
     (
@@ -123,13 +124,23 @@ KINDS = (
         "[Hardware Error]: ",
         re.compile(r"[Uu]ncorrected|Deferred error|event severity: (?:fatal|recoverable)"),
     ),
+    ("suspend", "", re.compile(r"^PM: (?:suspend|hibernation:?) (?:exit|hibernation exit)")),
+    ("ibt", "Missing ENDBR", re.compile(r"\[nvidia")),
+    (
+        "driver-error",
+        "NVRM:",
+        re.compile(
+            r"(?i)fail|error|unable|can(?:not|'t)|invalid|time(?:d )?out|mismatch|incompatible"
+            r"|unsupported|not supported|unexpected|missing|assert"
+        ),
+    ),
 )
 KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these name any device
 # Most lines of a log have none of these words: they are not looked at any further.
 WORDS = re.compile(
-    rb"NVRM|nvidia|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down|nv_mem|change power"
-    rb" state|no space|RIP: |blocked for more than|soft lockup|DMAR: \[|ut of memory: Kill"
-    rb"|filesystem read-only|IO_PAGE_FAULT|Hardware Error"
+    rb"NVRM|nvidia|PM: suspend|PM: hiber|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down"
+    rb"|nv_mem|change power state|no space|RIP: |blocked for more than|soft lockup|DMAR: \["
+    rb"|ut of memory: Kill|filesystem read-only|IO_PAGE_FAULT|Hardware Error|Missing ENDBR"
 )
 
 

@@ -7,6 +7,7 @@ from ..facts import unavailable
 from .event_kinds import KERNELS_OWN, WORDS, kind_of
 
 LIMIT = 200  # events
+ERRORS = 40  # of them that no table knows
 TEXT_LIMIT = 400  # characters of an event
 LINE_LIMIT = 4096  # characters of a line that are looked at
 
@@ -142,7 +143,9 @@ def fold(events):
         key = _identity(event) + ((loads,) if event["kind"] == "xid" else ())
         count = folded.pop(key, {"count": 0})["count"]
         folded[key] = dict(event, count=count + 1)
-    return list(folded.values())[-LIMIT:]
+    found = list(folded.values())
+    spare = [event for event in found if event["kind"] == "driver-error"][:-ERRORS]
+    return [event for event in found if event not in spare][-LIMIT:]
 
 
 def _identity(event):

@@ -29,6 +29,7 @@ NIXOS_MODULES = "/run/booted-system/kernel-modules/lib/modules"
 WALK_LIMIT = 4000  # directories
 PARAMETERS = 100  # more than nvidia-uvm has
 OPTIONS = 100  # more than the driver has
+LINES = 100
 DECOMPRESSION = 0.5  # seconds for all compressed modules together
 
 
@@ -152,12 +153,17 @@ def _folders(path):
     return [name for name, one in paths if os.path.isdir(one) and not os.path.islink(one)]
 
 
-def blacklisted(context):
-    """Names of relevant modules that modprobe.d or the kernel's command line keeps out."""
-    names = set(parse_cmdline(context.read(CMDLINE)))
-    lines = _modprobe_lines(context)
-    names.update(name for _, verb, name, rest in lines if _keeps_out(verb, name, rest))
-    return sorted(name for name in names if RELEVANT.match(name))
+def kept_out(context):
+    """The lines of modprobe.d and the kernel's command line that keep relevant modules out."""
+    found = [(CMDLINE, name, word) for name, word in parse_cmdline(context.read(CMDLINE))]
+    for path, verb, name, rest in _modprobe_lines(context):
+        if _keeps_out(verb, name, rest):
+            found.append((path, name, " ".join([verb, name] + rest)))
+    return [
+        {"path": path, "module": name, "line": line[:200]}
+        for path, name, line in found
+        if RELEVANT.match(name)
+    ][:LINES]
 
 
 def module_options(context):
@@ -204,13 +210,13 @@ def _keeps_out(verb, name, rest):
 
 
 def parse_cmdline(text):
-    """Module names that the kernel's command line keeps out."""
-    names = []
+    """[(module that the kernel's command line keeps out, the word that does)]"""
+    found = []
     for word in text.split():
         key, _, value = word.partition("=")
         # rd.driver.blacklist is about the initial RAM disk alone: the module is loaded later.
         if key in ("modprobe.blacklist", "module_blacklist"):
-            names += [name.replace("-", "_") for name in value.split(",") if name]
+            found += [(name.replace("-", "_"), word) for name in value.split(",") if name]
         elif word == "nouveau.modeset=0":
-            names.append("nouveau")
-    return names
+            found.append(("nouveau", word))
+    return found

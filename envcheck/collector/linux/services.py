@@ -17,6 +17,7 @@ SERVICES = (
     ("nvidia-dcgm", "nv-hostengine", re.compile(r"datacenter-gpu-manager(-4-core)?\Z")),
     ("nvidia-cuda-mps-control", "nvidia-cuda-mps-control", None),
     ("nvidia-powerd", "nvidia-powerd", None),
+    ("nvidia-gridd", "nvidia-gridd", None),
 )
 COMM = 15  # characters of a program's name that /proc/PID/comm holds
 
@@ -31,6 +32,8 @@ def services(context, packages):
                 "installed": _installed(context, name, program),
                 "running": running if isinstance(running, dict) else program in running,
                 "version": _version(packages, pattern),
+                "masked": os.path.realpath(context.path("%s/%s.service" % (UNITS[0], name)))
+                == os.devnull,
             }
         )
     return found

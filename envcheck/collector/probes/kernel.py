@@ -13,9 +13,9 @@ from ..linux.driver_version import GPUS, driver_parameters, excluded_gpus, parse
 from ..linux.kernel_log import read_log
 from ..linux.module_builds import build_logs
 from ..linux.modules import (
-    blacklisted,
     dkms_states,
     headers_installed,
+    kept_out,
     kernels_installed,
     loaded_modules,
     module_files,
@@ -23,6 +23,7 @@ from ..linux.modules import (
     uvm_parameters,
 )
 from ..linux.services import services
+from ..linux.udev import udev_rules
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
@@ -46,7 +47,8 @@ def collect(context):
     facts.attempt("module_files", MODULES, module_files, context, facts.get("release"))
     facts.attempt("dkms", "/var/lib/dkms", dkms_states, context)
     facts.attempt("build_logs", "/var/lib/dkms", build_logs, context)
-    facts.attempt("blacklisted", "modprobe.d and /proc/cmdline", blacklisted, context)
+    facts.attempt("kept_out", "modprobe.d and /proc/cmdline", kept_out, context)
+    facts.put("udev_rules", udev_rules(context), "/etc/udev/rules.d and others")
     facts.attempt("module_options", "modprobe.d and /proc/cmdline", module_options, context)
     facts.attempt("device_nodes", "/dev", device_nodes, context)
     driver_files.put(facts, context)
