@@ -97,8 +97,11 @@ def drop_options(view: SnapshotView, options: Sequence[ModuleOption]) -> list[st
 def off_command_line(view: SnapshotView, options: str) -> list[str]:
     """The commands that take options off the kernel's command line."""
     commands = on_system(view, "boot-options", options=options)
-    without = [command.replace("--args=", "--remove-args=") for command in commands]
-    return [f"cat {CMDLINE}  # without {options}", *without]
+    without = [
+        command.replace("--args=", "--remove-args=").replace(": with ", ": without ")
+        for command in commands
+    ]
+    return [f"cat {CMDLINE}  # to be without {options}", *without]
 
 
 def _steps(view: SnapshotView, step: str, line: ConfigLine) -> list[str]:

@@ -44,6 +44,7 @@ BESIDE = re.compile(r"/compat/|/wsl/|/i386-linux-gnu/|/lib32/")
 _VERSION = re.compile(r"(?:\d+:)?(\d{3,}\.\d+(?:\.\d+)?)")
 _COMPILER = re.compile(r"gcc-(\d+)|gcc version (\d+)")
 _MISSING = re.compile(r"^(\S+) (?:[<>=]+ \S+ )?is needed by |[Uu]nmet build dependencies: (.+)")
+_MODULE_TYPE_FROM = 560  # the branch whose runfile has --kernel-module-type first
 _RUNNING = ShellText("$(uname -r)")
 _SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
@@ -142,9 +143,15 @@ def reload_modules(kernel: Kernel) -> str:
 
 def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[str]:
     """The commands that put the open or the proprietary modules in the other ones' place."""
-    if known(kernel.runfile_installer):
-        return [f"sudo sh NVIDIA-Linux-*.run --kernel-module-type={flavour}"]
     number = branch(known(kernel.driver_version) or installed_version(kernel))
+    if known(kernel.runfile_installer):
+        before = number and int(number) < _MODULE_TYPE_FROM
+        kind = (
+            f"-m=kernel{'-open' * (flavour == 'open')}"
+            if before
+            else f"--kernel-module-type={flavour}"
+        )
+        return [f"sudo sh NVIDIA-Linux-*.run {kind}"]
     return on_system(view, f"flavour-{flavour}", branch=number)
 
 

@@ -41,6 +41,12 @@ RESETS = (
 REPLACE = "Take the GPU out of service, run the vendor's field diagnostic and ask for a replacement (RMA)."
 REPLACES = ("nvidia-smi -q -i {gpu}", REPORT)
 
+_OF_THE_HOST = re.compile(r"\b(?:fans|RMA|[Rr]eseat|replacement|power supplies)\b")
+_GUEST = (
+    "This is a virtual machine: tell its provider, or whoever runs its host, and move to another one"
+    " meanwhile. For the host:"
+)
+
 Judge = Callable[[SnapshotView, Gpu], Iterable[Verdict]]
 
 
@@ -171,13 +177,18 @@ def found(
         name for name in names if _state(getattr(gpu, name)) in ("", "lost", "error")
     ] or names[:1]
     values = {"gpu": address_of(gpu), "minor": minor_of(gpu), **params}
-    return cause.found(
+    finding = cause.found(
         about_gpu(gpu),
         [*(_evidence(view, gpu, name) for name in shown), *evidence],
         commands=[command.format(**values) for command in cause.commands],
         advice=advice,
         **params,
     )
+    remedy, guest = finding.remedy, fact(view.machine.host, "hypervisor") is not None
+    if guest and remedy is not None and _OF_THE_HOST.search(remedy.text):
+        text = f"{_GUEST} {remedy.text}"
+        return msgspec.structs.replace(finding, remedy=Remedy(text, list(remedy.commands)))
+    return finding
 
 
 def _evidence(view: SnapshotView, gpu: Gpu, name: str) -> Evidence:

@@ -656,3 +656,30 @@ def test_branches_that_drive_no_such_gpu(device: str, version: str, cause: str, 
     found = judge(machine, "KRN-013")
     assert [one.cause.key for one in found.findings] == ([cause] if cause else [])
     assert all(does in commands(one) for one in found.findings)
+
+
+@pytest.mark.parametrize(("hypervisor", "words"), [("kvm", True), (ABSENT, False)])
+def test_in_a_virtual_machine_the_board_is_the_providers(hypervisor: Any, words: bool) -> None:
+    gpus = [h100.gpu(n, remap_failed=n == h100.VICTIM) for n in range(h100.COUNT)]
+    host = msgspec.structs.replace(BARE, hypervisor=hypervisor)
+    (finding,) = results(h100.machine(gpus, host=host), ("gpu",))["GPU-003"].findings
+    assert finding.remedy is not None
+    assert ("tell its provider" in finding.remedy.text) is words
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [("515.57", "-m=kernel"), ("570.1", "--kernel-module-type=proprietary")]
+)
+def test_the_runfiles_option_for_the_flavour_is_the_branchs(version: str, option: str) -> None:
+    file = msgspec.structs.replace(HERE, version=version)
+    gpu = msgspec.structs.replace(
+        h100.pci_device(h100.ADDRESSES[0], driver=ABSENT), device_id="10de:1db6"
+    )
+    kernel = unloaded(
+        module_files=[file], runfile_installer="/usr/bin/nvidia-uninstall"
+    ).machine.kernel
+    assert kernel is not None
+    machine = snapshot(
+        host=BARE, pci=Pci(devices=[gpu]), kernel=kernel.facts, nvml=Nvml(init_code=9)
+    )
+    assert option in commands(only(judge(machine, "KRN-009")))

@@ -106,7 +106,7 @@ def _is_multi_node(gpu: Gpu) -> bool:
 
 def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
     reset = f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}"
-    if _is_multi_node(gpu):
+    if _is_multi_node(gpu) and not has_nvswitch(view):
         return Remedy(
             "The fabric manager of a multi-node NVLink system runs on its switches: check there whether it"
             " runs and has this node in a partition; then check the IMEX service here, and reset the GPU.",

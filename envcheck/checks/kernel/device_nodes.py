@@ -248,7 +248,7 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
 def _load_uvm(view: SnapshotView, kernel: Kernel, loaded: bool | None) -> Remedy:
     again, load = _again(view), [] if loaded else ["sudo modprobe nvidia-uvm"]
     make = "Make its node" if loaded else "Load it and make its node"
-    text = f"{make}; nvidia-persistenced or this command at boot keeps it so."
+    text = f"{make}; this command at each boot keeps it so."
     commands = ["sudo nvidia-modprobe -u -c 0", *load]
     if again is not None and loaded is not False:
         return again

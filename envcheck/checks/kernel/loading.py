@@ -9,6 +9,7 @@ from ...data.system_commands import system_commands
 from ...findings.subjects import Subject, about_device, about_device_at
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
+from ..config_lines import off_command_line
 from ..driver_state import REBOOT, branch, then_reboot
 from ..reading import CannotJudge, Kernel, KernelEvent, NotKnown, SnapshotView, known, need
 from ..system_commands import on_system
@@ -151,8 +152,7 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
 
 
 def _allow_unsigned(view: SnapshotView) -> Remedy:
-    options = on_system(view, "boot-options", options="module.sig_enforce=1 lockdown=integrity")
-    without = [command.replace("--args=", "--remove-args=") for command in options]
+    without = off_command_line(view, "module.sig_enforce=1 lockdown=integrity")[1:]
     return Remedy(
         "Secure Boot is off: the kernel was configured to take signed modules alone, by module.sig_enforce=1"
         f" or lockdown= on its command line. Take that away, and reboot. {TRADE}the kernel then loads"

@@ -11,6 +11,7 @@ from ..driver_state import REBOOT, REPORT
 from ..gpus import REPLACE, recovery
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..reading import KernelEvent, SnapshotView, known, need
+from ..system_commands import on_system
 from ..verdicts import (
     Cause,
     Finding,
@@ -25,6 +26,11 @@ from ..verdicts import (
 )
 from .events import gpu_at, reset_commands, subjects_at
 
+_GSP = (119, 120)
+_GSP_OFF = (
+    "echo 'options nvidia NVreg_EnableGpuFirmware=0' | sudo tee /etc/modprobe.d/nvidia-gsp.conf"
+    "  # if it comes back"
+)
 _FALLEN = 79  # PCI-004 reports it
 _ADVICE = 154  # what the driver wants done with a GPU
 # "Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
@@ -199,6 +205,8 @@ def _xid(
         advice = Remedy(steps(row.immediate, row.investigate), reset_commands(action, address))
     elif xid is not None:
         commands = reset_commands(xid.action, address)
+        if code in _GSP and known(kernel_facts(view).driver_flavour) == "proprietary":
+            commands += [_GSP_OFF, *on_system(view, "initramfs"), REBOOT]
         again = again and xid.action in ("reset", "reboot")
     if again and row is None:
         advice = Remedy(REPLACE, _replace(address))

@@ -35,8 +35,7 @@ UNSUPPORTED = fail(
     "gpu-not-supported",
     "is not supported by {driver}",
     "This GPU is not supported by {driver}: {why}. Nothing can use it.",
-    "{install} If the list of this release has it, the GPU may have been asleep when the driver looked:"
-    " boot with pcie_port_pm=off.",
+    "{install}",
 )
 LEGACY = UNSUPPORTED.variant("needs-legacy-branch")
 TOO_OLD = UNSUPPORTED.variant("driver-too-old-for-gpu")
@@ -102,7 +101,10 @@ def _not_supported(
         evidence += device_evidence(view, gpu, "device_id")
     cause, commands = UNSUPPORTED, on_system(view, "update-driver")
     why = "the GPU is newer than it, or so old that a legacy branch alone supports it"
-    install = "Install a driver whose list of supported products has this GPU."
+    install = (
+        "Install a driver whose list of supported products has this GPU. If the list of this release has it,"
+        " the GPU may have been asleep when the driver looked: boot with pcie_port_pm=off."
+    )
     number = legacy[1].partition(".")[0] if legacy else str((row and row.last_branch) or "")
     if number and number != branch(driver):
         cause, commands = LEGACY, on_system(view, "legacy-driver", branch=number)
@@ -111,11 +113,9 @@ def _not_supported(
         install = f"Install the driver of branch {number} instead of this one."
     elif row is not None and row.flavour != _BEFORE_TURING:
         first = f" ({row.gpus}: from {row.first_branch} on)" if row.first_branch else ""
-        cause, why, install = (
-            TOO_OLD,
-            f"the driver is too old for it{first}",
-            "Install a newer driver.",
-        )
+        cause, why = TOO_OLD, f"the driver is too old for it{first}"
+        newer = f"a driver of branch {row.first_branch} or newer" if first else "a newer driver"
+        install = f"Install {newer}{', with the open modules' if row.flavour == 'open' else ''}."
     return cause.found(
         subjects_at(view, address or None),
         evidence,

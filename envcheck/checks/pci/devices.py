@@ -283,7 +283,8 @@ FALLEN = fail(
     "has fallen off the PCI bus",
     "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable.",
     "Power the machine off and on (a warm reboot may not bring the device back). If it happens again: check"
-    " power cables, seating and temperature, then replace the board.",
+    " the power first (whether the supply is large enough, a cable of its own for each plug), then seating"
+    " and temperature; replace the board last.",
     f"{REPORT}  # for the vendor, before the reboot",
     "sudo poweroff",
 )
