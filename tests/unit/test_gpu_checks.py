@@ -304,3 +304,13 @@ def test_a_windows_desktop_gives_no_finding() -> None:
         processes=ABSENT,
     )
     assert not [code for code, r in results(gpu_snapshot(desktop)).items() if r.findings]
+
+
+@pytest.mark.parametrize(
+    ("facts", "last"),
+    [({"stopped": "it did not come back"}, "sudo reboot"), ({"uuid": error(15)}, "sudo poweroff")],
+)
+def test_no_reset_is_printed_that_cannot_reach_the_gpu(facts: dict[str, object], last: str) -> None:
+    (finding,) = judged_alone(with_fault(**facts), "GPU-001").findings
+    assert finding.remedy is not None and finding.remedy.commands[-1] == last
+    assert not any("--gpu-reset" in one for one in finding.remedy.commands)

@@ -90,7 +90,7 @@ def test_the_fabrics_remedy_names_the_drivers_version() -> None:
     assert "nvidia-fabricmanager-535" in full_text(result)
     result = judged_alone(with_fault(fabric_state="In Progress"), "GPU-012")
     assert "systemctl restart nvidia-fabricmanager" in full_text(result)
-    assert "a minute or two" in full_text(result)
+    assert "a minute or two" in full_text(result) and "multi-node" not in full_text(result)
     assert ADDRESSES[VICTIM] in result.findings[0].subject
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..driver_on_disk import upstream
 from ..driver_state import NO_GPUS, REPORT, driver_version, fabric_remedy, service
 from ..gpus import RESET, RESETS, address_of, found, judge_gpus
 from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, facts_or, known, need
@@ -113,13 +114,17 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
             [_FABRIC, systemctl("status", "nvidia-imex"), "nvidia-imex-ctl -N", REPORT, reset],
         )
     manager, driver = service(view, MANAGER), known(driver_version(view)[0])
-    if manager is None or known(manager.running) is not True:
+    own = upstream(known(manager.version) or "") if manager is not None else ""
+    joined = [one for one in view.gpus if known(one.fabric_state) == "Completed" and one is not gpu]
+    others = any(known(one.fabric_status) in ("Success", None) for one in joined)
+    if not others and (manager is None or known(manager.running) is not True):
         return fabric_remedy(view)
-    if driver and known(manager.version) not in (None, driver):
+    if not others and driver and own not in ("", driver):
         return fabric_remedy(view)
     return Remedy(
-        "The fabric manager runs and could not bring the GPU in: read its log, then restart it while nothing"
-        " uses the GPUs; if that does not help, reset the GPUs and NVSwitches together, or reboot.",
+        "The fabric manager could not bring the GPU in: read its log, then restart it while nothing uses the"
+        " GPUs; if that does not help, reset the GPUs and NVSwitches together, or reboot; if it comes again,"
+        " have this GPU's module examined.",
         [LOG, systemctl("restart", MANAGER), REPORT, "sudo nvidia-smi --gpu-reset"],
     )
 

@@ -21,7 +21,6 @@ from ..verdicts import (
     check,
     fail,
     warn,
-    word,
 )
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
@@ -100,22 +99,29 @@ def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     if entry.code == _RESET:
         own = gpus.reset(gpu, "The driver asks for a reset.")
     elif entry.code not in _OWN_REMEDY:
-        own = _bring_back(view, address)
+        own = _bring_back(view)
     evidence += _log_evidence(view, address)
     params: Params = {"gpu": subject.text, "meaning": code.meaning, "error": entry.code}
     return LOST.found([subject], evidence, advice=own, **params)
 
 
-def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
+def _bring_back(view: SnapshotView, hangs: bool = False) -> Remedy:
     if container(view):
         again = lost_gpus(view)
         text = f"Check whether the host still has the GPU; if it does: {again.text}"
         return Remedy(text, ["# on the host: nvidia-smi -L", *again.commands])
-    reset = [f"sudo nvidia-smi --gpu-reset -i {word(address)}"] if address else []
+    if hangs:
+        return Remedy(
+            "Take the machine out of service and reboot it, or power it off and on where the reboot hangs:"
+            " the driver's report and a reset would hang behind this GPU, too. If it happens again, reseat"
+            " the GPU, then have it replaced (RMA).",
+            [_KERNEL_LOG, REBOOT],
+        )
     return Remedy(
-        "Take the machine out of service, keep the driver's report (a reset erases it), then reset the GPU;"
-        " reboot if that fails. If it happens again, reseat the GPU, then have it replaced (RMA).",
-        [_KERNEL_LOG, REPORT, *reset, REBOOT],
+        "Take the machine out of service, keep the driver's report, then power the machine off and on: no"
+        " reset reaches a GPU that is lost, and a reboot may not bring it back. If it happens again, reseat"
+        " the GPU, then have it replaced (RMA).",
+        [_KERNEL_LOG, REPORT, "sudo poweroff"],
     )
 
 
@@ -134,12 +140,12 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
     errors, address = gpus.errors_of(gpu), known(gpu.pci_address)
     log, stopped = _log_evidence(view, address), known(gpu.stopped)
     if stopped is not None:
-        advice = _bring_back(view, address)
+        advice = _bring_back(view, hangs=True)
         yield found(view, STOPPED, gpu, "stopped", evidence=log, advice=advice, stopped=stopped)
     elif gpus.is_lost(gpu):
         vital = {name: code for name, code in errors.items() if name in gpus.VITAL}
         shown = vital or {name: code for name, code in errors.items() if code == gpus.LOST}
-        advice = _bring_back(view, address)
+        advice = _bring_back(view)
         if gpus.RESET_REQUIRED in shown.values():
             advice = gpus.reset(gpu, "The driver asks for a reset.")
         yield _with_errors(view, ONLY_ERRORS, gpu, shown, log, advice)
