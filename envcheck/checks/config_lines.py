@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from ..data.config_writers import Writer, config_writers
 from ..facts.kernel import ConfigLine, ModuleOption
@@ -45,15 +46,9 @@ def setting_nodes(view: SnapshotView, node: str) -> list[ConfigLine]:
     for rule in facts_or(view.machine.kernel, Kernel).udev_rules:
         kernel = re.search(r'KERNEL\s*==\s*"([^"]+)"', rule.line)
         patterns = kernel[1].split("|") if kernel else []
-        if any(_matches(pattern, name) for pattern in patterns) or name in rule.line:
+        if any(fnmatchcase(name, pattern) for pattern in patterns) or name in rule.line:
             found.append(rule)
     return [rule for rule in found if re.search(r"MODE|GROUP|OWNER|ch(mod|own|grp)", rule.line)]
-
-
-def _matches(pattern: str, name: str) -> bool:
-    parts = (re.escape(part) for part in pattern.split("*"))
-    simple = ".*".join(parts).replace(r"\[0\-9\]", "[0-9]").replace(r"\?", ".")
-    return re.fullmatch(simple, name) is not None
 
 
 def where(lines: Sequence[ConfigLine]) -> str:

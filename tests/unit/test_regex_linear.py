@@ -26,6 +26,7 @@ MADE_LATER = {
     "findings/commands.py",  # rows, tried in test_remedy_commands.py
     "checks/kernel/loading.py",  # rows
     "checks/kernel/options.py",  # rows
+    "checks/config_lines.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/framework/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie
@@ -36,6 +37,7 @@ MADE_LATER = {
     "data/kernel.py",  # rows
     "data/known_bad.py",  # rows
     "data/products.py",  # rows
+    "data/settings.py",  # rows
     "install/engines/client.py",  # rows
     "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows

@@ -137,8 +137,10 @@ def each_run(
     document: the target's, where no other is named. framework: its runs alone. Raises Skip where it was not
     asked for, or nothing has it (``absent``).
     """
+    if view.machine.acceleration is None:
+        raise Skip(DEEPER)
     place = document if document is not None else view.target
-    if view.machine.acceleration is None or place.acceleration is None:
+    if place.acceleration is None:
         raise Skip(DEEPER)
     facts = facts_of(place.acceleration, "the acceleration systems")
     if system not in facts.systems:

@@ -165,7 +165,7 @@ KILLED = LITTLE_MEMORY.variant(
     commands=["free -h", "sudo dmesg | grep -i 'out of memory'"],
 )
 _TRAINS = re.compile(
-    r"Kill\w* process \d+ \(((?:python|pt_|torchrun|train|ray|vllm|jupyter)[^)]{0,30})"
+    r"Kill(?:ed)? process \d{1,10} \(((?:python|pt_|torchrun|train|ray|vllm|jupyter)[^)]{0,30})"
 )
 
 

@@ -7,10 +7,14 @@ from ..facts import from_error, unavailable
 
 DPKG = "/var/lib/dpkg/status"
 DPKG_LIMIT = 64 << 20  # bytes
-# Package managers that keep a directory NAME-VERSION for each package.
+# Package managers that keep a directory NAME-VERSION for each package, and where a version begins.
 FOLDERS = (
-    ("pacman", "/var/lib/pacman/local", re.compile(r"(.+)-([^-]+-[^-]+)\Z")),
-    ("portage", "/var/db/pkg/x11-drivers", re.compile(r"(.+?)-(\d.*)\Z")),
+    ("pacman", "/var/lib/pacman/local", lambda words: len(words) - 2),  # VERSION-RELEASE
+    (
+        "portage",
+        "/var/db/pkg/x11-drivers",
+        lambda words: next((at for at, word in enumerate(words) if word[:1].isdigit()), 0),
+    ),
 )
 RPM = "/usr/bin/rpm"
 RPM_DEADLINE = 2
@@ -41,9 +45,9 @@ def driver_packages(context):
     except OSError as error:
         if error.errno != 2:
             return from_error(error), DPKG
-    for manager, place, entry in FOLDERS:
+    for manager, place, begins in FOLDERS:
         if context.names(place):
-            return parse_names(manager, entry, context.names(place)), place
+            return parse_names(manager, begins, context.names(place)), place
     if not os.path.exists(context.path(RPM)):
         return unavailable("absent", "no package manager that is known here"), DPKG
     result = context.run(
@@ -81,14 +85,15 @@ def parse_dpkg(text):
     return [found[key] for key in sorted(found)]
 
 
-def parse_names(manager, entry, names):
+def parse_names(manager, begins, names):
     """The driver's packages by the names of directories."""
-    found = [match.groups() for match in map(entry.match, sorted(names)) if match]
-    return [
-        {"manager": manager, "name": name, "version": version}
-        for name, version in found
-        if "nvidia" in name and not NOT_THE_DRIVER.search(name)
-    ]
+    found = []
+    for words in (name.split("-") for name in sorted(names)):
+        at = begins(words)
+        name, version = "-".join(words[:at]), "-".join(words[at:])
+        if at > 0 and "nvidia" in name and not NOT_THE_DRIVER.search(name):
+            found.append({"manager": manager, "name": name, "version": version})
+    return found
 
 
 def parse_rpm(text):

@@ -26,6 +26,7 @@ _PROCESSES = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
 )
 _VALUE_LIMIT = 4096  # characters
+_WHOLE = re.compile(r"^-A ufw-user-input -s \S+ -j ACCEPT", re.M)  # every port, of some machines
 
 
 def collect(context):
@@ -69,9 +70,8 @@ def firewall(context):
     """The firewall that keeps other machines out by default: "ufw", "firewalld"; "" where none does."""
     policy = context.text("/etc/default/ufw")
     closed = not re.search(r'^DEFAULT_INPUT_POLICY="?ACCEPT', policy, re.M)
-    whole = r"^-A ufw-user-input -s \S+ -j ACCEPT"  # every port, of some machines
     if re.search(r"^ENABLED=yes", context.text("/etc/ufw/ufw.conf"), re.M) and closed:
-        return "" if re.search(whole, context.text("/etc/ufw/user.rules"), re.M) else "ufw"
+        return "" if _WHOLE.search(context.text("/etc/ufw/user.rules")) else "ufw"
     settings = context.text("/etc/firewalld/firewalld.conf")
     runs = any(name == "firewalld" for name in _names_of_processes(context)) if settings else False
     return "firewalld" if runs and "DefaultZone=trusted" not in settings else ""
