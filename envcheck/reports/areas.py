@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -12,13 +12,11 @@ from ..checks.registry import area_title
 from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import NO_TARGET, is_container
-from ..findings.model import ELSEWHERE, Outcome
-from ..tensorcores.mode_verdict import ModeVerdict
+from ..findings.model import ELSEWHERE, NO_KERNELS, Outcome
 from .machine import facts
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots, together
 from .results import ReportedResult
-from .tensorcore_rows import can_be_proven
 
 _ROOT = "only root may read its facts"
 _TARGET = "Target"  # the areas of a target where none was looked at
@@ -30,6 +28,8 @@ _LIBRARIES = {
     "libnccl": "NCCL",
     "libnvinfer": "TensorRT",
 }
+# Why areas are skipped in most reports.
+_USUAL = (NO_TARGET, NO_KERNELS, "no container engine is installed", "not in this snapshot")
 # Of no concern to a machine that has none of it.
 _OPTIONAL = ("plugins", "network", "expected")
 
@@ -56,6 +56,18 @@ def statuses(report: Report, snapshot: Snapshot) -> Iterator[tuple[Outcome, str,
     return ((outcome, words, names) for (outcome, words), names in found.items())
 
 
+def short_statuses(report: Report, snapshot: Snapshot) -> list[tuple[Outcome, str, list[str]]]:
+    """The same of what passed, and then of what was skipped; what was not looked at, in one line. The others
+    are a report's problems."""
+    found = [one for one in statuses(report, snapshot) if one[0] in ("pass", "skipped")]
+    usual = [one for one in found if one[1].endswith(_USUAL)]
+    if len(usual) > 1:
+        names = [name for _, _, every in usual for name in every]
+        found = [one for one in found if one not in usual]
+        found.append(("skipped", "not looked at (-v says why)", names))
+    return sorted(found, key=lambda one: one[0] != "pass")
+
+
 def facts_and_counts(
     area: str, results: list[ReportedResult], report: Report, snapshot: Snapshot
 ) -> str:
@@ -63,8 +75,6 @@ def facts_and_counts(
     facts: list[str] = []
     if area == "libraries" and snapshot.target is not None:
         facts = _libraries(snapshot.target)
-    elif area == "tensorcores":
-        facts = _proven(report.tensor_cores)
     counts = tally(msgspec.structs.replace(count(results), consequences=0))
     return "; ".join(filter(None, (", ".join(facts), counts)))
 
@@ -80,14 +90,6 @@ def _libraries(target: Document) -> list[str]:
         if version := known(one.version):
             versions.setdefault(one.name, version)
     return [f"{name} {versions[key]}" for key, name in _LIBRARIES.items() if key in versions]
-
-
-def _proven(judged: Iterable[ModeVerdict]) -> list[str]:
-    """ "proven: L0 5/5", "L1 4/5": of what could be; controls and plain FP32 cannot."""
-    every = filter(can_be_proven, judged)
-    levels = together((row.level, row.verdict == "proven") for row in every)
-    found = [f"{level} {sum(rows)}/{len(rows)}" for level, rows in sorted(levels.items())]
-    return [f"proven: {found[0]}", *found[1:]] if found else []
 
 
 def skip_reasons(report: Report) -> dict[str, list[str]]:

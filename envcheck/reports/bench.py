@@ -13,7 +13,7 @@ from .bench_model import SMALL, BenchReport, gpu_names
 from .bench_progress import duration
 from .machine import describe_machine, describe_target
 from .page import Column, Page
-from .plain import WORDS, number_of
+from .plain import SIGNS, WORDS, number_of
 from .sections import Note, ReportSection, Table, problems
 
 
@@ -86,7 +86,7 @@ def brief(report: BenchReport, **style: Any) -> str:
 
 def _verdict(page: Page, report: BenchReport) -> None:
     page.simulated(report.simulated)
-    sign = page.sign(report.outcome) if page.utf8 else WORDS[report.outcome]
+    sign = SIGNS[report.outcome] if page.utf8 else WORDS[report.outcome]
     page.paragraph((f"{sign} {report.verdict}", report.outcome), hanging=2)
     if report.note:
         page.paragraph((report.note, "warn"), hanging=2)

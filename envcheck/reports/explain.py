@@ -13,7 +13,6 @@ from .plain import together
 # The pages by name, each with the area that it is listed under, "" where all are: NAME.txt in pages/.
 PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}
 
-
 _CODE_CELLS = 10
 
 

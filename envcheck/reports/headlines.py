@@ -11,7 +11,7 @@ from ..facts.base import known
 from ..facts.snapshot import Snapshot
 from ..facts.view import or_else, view_of
 from ..findings.model import Level
-from ..findings.subjects import Subject, joined
+from ..findings.subjects import Subject, about, joined
 from .plain import ranges, roots
 from .results import ReportedResult
 
@@ -46,7 +46,8 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
             found[(result.outcome, result.code, result.title)] = []
         for finding in result.findings if result.outcome in _OUTCOMES else ():
             key = (finding.level, result.code, finding.headline or finding.message)
-            found.setdefault(key, []).extend(finding.subjects)
+            package = about("package", str(finding.params.get("package") or ""))
+            found.setdefault(key, []).extend(finding.subjects or package)
     lines = [
         Headline(code=code, level=level, text=phrase(text, subjects, gpus))
         for (level, code, text), subjects in found.items()
@@ -55,25 +56,28 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
 
 
 def phrase(text: str, subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> str:
-    """A headline, with the devices that it is about where it says something of devices. ``gpus``:
+    """A headline, with what it is about where it says something of devices, or of "a package". ``gpus``:
     nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it."""
     verb, _, rest = text.partition(" ")
+    subjects = list(subjects)
+    if verb in ("a", "an"):
+        things = dict.fromkeys(one.text for one in subjects if not one.address)
+        return f"{text} ({' and '.join(things)})" if 0 < len(things) <= 2 else text
     if verb not in _OF_SEVERAL:
         return text
-    subjects = list(subjects)
     addresses = {subject.address for subject in subjects}
-    about = [address for address in gpus if address in addresses]
-    if not about:
+    named = [address for address in gpus if address in addresses]
+    if not named:
         names = joined(subjects)
         return f"{names if 0 < len(names) <= _SHORT else 'a GPU'} {text}"
-    several = len(about) > 1
-    return f"{_named(about, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
+    several = len(named) > 1
+    return f"{_named(named, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
 
 
 def _named(about: list[str], gpus: Mapping[str, int | None]) -> str:
-    """ "GPU 3", "GPUs 0–3, 5", "all 8 GPUs", "the GPU at 0000:61:00.0", "12 GPUs" """
+    """ "GPU 3", "GPUs 0–3, 5", "all 8 GPUs", "both GPUs", "the GPU at 0000:61:00.0", "12 GPUs" """
     if len(about) == len(gpus) > 1:
-        return f"all {len(about)} GPUs"
+        return "both GPUs" if len(about) == 2 else f"all {len(about)} GPUs"
     indices = [index for index in (gpus[address] for address in about) if index is not None]
     if len(indices) == len(about):
         return f"GPU{'' if len(indices) == 1 else 's'} {ranges(sorted(indices))}"

@@ -180,7 +180,8 @@ def _framework_versions(document: Document) -> dict[str, str]:
 def _in_container(system: str, container: str | None) -> str:
     if not container:
         return system
-    return f"{system} in a {container} container" if system else f"a {container} container"
+    place = f"{'an' if container[0] in 'aeiou' else 'a'} {container} container"
+    return f"{system} in {place}" if system else place
 
 
 def _os(host: Host) -> str | None:

@@ -88,9 +88,6 @@ class Page:
         self.tokens: dict[str, None] = {}  # that stand in commands, in their order
         self._segments: list[Segment] = []
 
-    def sign(self, outcome: Outcome) -> str:
-        return SIGNS[outcome]
-
     def word(self, outcome: Outcome) -> str:
         """The sign of an outcome, or its word where the page has no colour or no such character."""
         return SIGNS[outcome] if self.signs else WORDS[outcome]
@@ -177,14 +174,15 @@ class Page:
         return cell_len(text) <= cells
 
     def cut(self, text: str, cells: int) -> str:
-        """Text cut to that many cells, with a mark where something is missing."""
+        """Text cut to that many cells, after a word unless that is very long, with a mark for the rest."""
         if self.fits(text, cells):
             return text
         mark = "…" if self.utf8 else "..."
         text = text[:cells]
         while text and not self.fits(text + mark, cells):
             text = text[:-1]
-        return text.rstrip() + mark
+        words = text.rpartition(" ")[0].rstrip(" ;,:")
+        return words + mark if 2 * len(words) > len(text) else text.rstrip() + mark
 
     def table(
         self,

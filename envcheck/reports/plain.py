@@ -67,7 +67,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         """The subjects that the message does not name; several GPUs in a few words."""
         texts = dict.fromkeys(subject.text for subject in self.subjects)
         rest = [one for one in self.subjects if not one.address or one.address not in self.message]
-        if self.message and len(texts) > 2 and all(one.kind == "gpu" for one in rest):
+        if self.message and len(texts) > 1 and all(one.kind == "gpu" for one in rest):
             lead = "the same of " if len(rest) < len(self.subjects) else ""
             return [lead + gpus_of(rest)]
         return [text for text in texts if text not in self.message]
@@ -174,24 +174,15 @@ def gist(result: ReportedResult) -> str:
 
 
 def roots(results: Iterable[AnyResult]) -> dict[str, str]:
-    """The code of each consequence, and the code of the finding at the end of its chain. "" where that one
-    is not among the results, or the chain runs in a circle."""
-    by_code = {result.code: result for result in results}
-    ends: dict[str, str] = {}
-    for code, result in by_code.items():
-        seen = {code}
-        cause: AnyResult | None = result
-        while cause is not None and cause.consequence_of:
-            cause = by_code.get(cause.consequence_of)
-            if cause is None or cause.code in seen:
-                cause = None
-            else:
-                seen.add(cause.code)
-        if result.consequence_of:
-            ends[code] = (
-                cause.code if cause is not None and cause.outcome in ("fail", "warn") else ""
-            )
-    return ends
+    """The code of each consequence, and the code of the finding that the engine has put at the end of its
+    chain. "" where that one is not among the results."""
+    results = list(results)
+    found = {one.code for one in results if one.outcome in ("fail", "warn")}
+    return {
+        one.code: one.consequence_of if one.consequence_of in found else ""
+        for one in results
+        if one.consequence_of
+    }
 
 
 def worst_first(results: Iterable[R]) -> list[R]:
@@ -254,6 +245,21 @@ def evidence_text(evidence: Evidence) -> str:
         value = f"{value[:EVIDENCE_CHARACTERS]} [{remaining} more characters in the JSON report]"
     source = f" ({evidence.source})" if evidence.source else ""
     return f"{evidence.fact} = {value}{source}"
+
+
+def is_proof(evidence: Evidence) -> bool:
+    """Whether it is a program's or the kernel's own words."""
+    return evidence.fact.endswith(("log", "logs", "error"))
+
+
+def evidence_gist(evidence: Iterable[Evidence], message: str) -> str:
+    """What the message does not say already, logs and errors first."""
+    named = together(
+        (one.fact.rpartition(".")[2], one.value)
+        for one in sorted(evidence, key=lambda one: not is_proof(one))
+        if len(one.value) < 4 or any(part not in message for part in one.value.split(", "))
+    )
+    return "; ".join(f"{key} = {' / '.join(dict.fromkeys(all_))}" for key, all_ in named.items())
 
 
 def finding_lines(result: ReportedResult) -> Iterator[str]:

@@ -122,15 +122,9 @@ class Progress(StatusLine):
 
 
 def looking(names_running: Iterable[str], done: int, total: int) -> str:
-    """ "3 of 9 done, looking at nvml, L1 GPU 0+1": several GPUs at one level are one."""
-    shown: dict[str, str] = {}
-    for name in (name.replace("_", "-") for name in names_running):
-        what, gpu, number = name.rpartition(" GPU ")
-        key = what + gpu if gpu else name
-        shown[key] = f"{shown[key]}+{number}" if key in shown and gpu else name
-    return f"{done} of {total} done" + (
-        f", looking at {', '.join(shown.values())}" if shown else ""
-    )
+    """ "3 of 9 done, looking at nvml, L1": the GPUs at one level are one."""
+    names = dict.fromkeys(name.replace("_", "-").partition(" GPU ")[0] for name in names_running)
+    return f"{done} of {total} done" + (f", looking at {', '.join(names)}" if names else "")
 
 
 def with_time(text: str, since: float, columns: int, *, detail: str = "") -> str:

@@ -43,6 +43,8 @@ class ReportedResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     unjudged: list[Unjudged] = []
 
 
+_OF_FINDING = [one for one in ReportedFinding.__struct_fields__ if one != "cause"]
+
 # What code that only counts outcomes takes.
 AnyResult = CheckResult | ReportedResult
 
@@ -52,27 +54,8 @@ def reported_results(diagnosis: Diagnosis) -> list[ReportedResult]:
 
 
 def _reported(result: CheckResult) -> ReportedResult:
-    return ReportedResult(
-        code=result.code,
-        area=result.area,
-        title=result.title,
-        outcome=result.outcome,
-        reason=result.reason,
-        detail=result.detail,
-        note=result.note,
-        consequence_of=result.consequence_of,
-        findings=[
-            ReportedFinding(
-                cause=one.cause.key,
-                level=one.level,
-                headline=one.headline,
-                message=one.message,
-                params=one.params,
-                subjects=one.subjects,
-                evidence=one.evidence,
-                remedy=one.remedy,
-            )
-            for one in result.findings
-        ],
-        unjudged=result.unjudged,
-    )
+    findings = [
+        ReportedFinding(cause=one.cause.key, **{name: getattr(one, name) for name in _OF_FINDING})
+        for one in result.findings
+    ]
+    return ReportedResult(**msgspec.structs.asdict(result) | {"findings": findings})

@@ -5,23 +5,25 @@ Tensor Cores; areas; what to do next.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..facts.snapshot import Snapshot
 from . import acceleration, areas, tensorcores
-from .headlines import headlines
 from .machine import MachineDescription, TargetDescription, short
 from .model import Report, verdict
 from .page import Page
-from .plain import WORDS, Column, code_ranges, evidence_text, gist, worst_first
+from .plain import SIGNS, WORDS, Column, code_ranges, evidence_gist, evidence_text, gist
+from .results import ReportedResult
 from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Span, Table, problems
 from .verdict import OverallVerdict
 
-CONSEQUENCES, EVIDENCE, SUBJECTS = 6, 12, 16  # shown of a problem
-_REPEATED = 4  # commands in a row that are not printed twice
+CONSEQUENCES, LOG_LINES, EVIDENCE = 6, 2, 12  # shown of a problem
+_REPEATED = 3  # commands in a row that are not printed twice
+_ONCE = ("-m ensurepip", "nvidia-bug-report.sh")  # ends of commands whose second run brings no more
 _DOCTOR = "envcheck doctor"
 _GAP = 2  # cells between the columns of a table
 _NARROW = 72  # a page with fewer cells has no room for a column of text beside others
@@ -47,35 +49,29 @@ def render(
     if verbose:
         text = f"{report.envcheck}, facts of {report.machine.collected_at}"
         page.paragraph(("envcheck:", "heading"), (text, ""), hanging=2)
-    for result in report.results:
-        if result.note and (verbose or report.status == "healthy"):
-            page.paragraph(
-                ("Note:", "heading"), (result.note, ""), (f"({result.code})", "quiet"), hanging=2
-            )
     above: list[ReportedProblem] = []
-    for one in problems(report.results):
-        problem(page, one if verbose else _without_repeats(one, above), verbose)
-        above.append(one)
+    for found in problems(report.results):
+        aside = found.outcome == "warn" and any(one.outcome == "fail" for one in above)
+        problem(page, found if verbose else _beside(found, above), verbose, 1 if aside else 2)
+        above.append(found)
     for of in (tensorcores.section, acceleration.section):
         if (section := of(report, snapshot, verbose)) is not None:
             draw(page, section)
     page.blank()
     _areas(page, report, snapshot, verbose)
-    _ending(page, report, implied, verbose)
+    for one in report.results if verbose or report.status == "healthy" else ():
+        if one.note:
+            code = (f"({one.code})", "quiet")
+            page.paragraph(("Note:", "heading"), (one.note, ""), code, hanging=2)
+    _ending(page, report, above, implied, verbose)
     return page.text()
 
 
 def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
-    """The verdict alone; where it counts several problems or warnings, these too, a line each."""
+    """The verdict alone."""
     page = Page(**style)
     page.simulated(report.simulated)
-    found = verdict(report, snapshot)
-    _verdict(page, found)
-    if len(found.items) > 1 and found.sign in ("fail", "warn"):
-        for one in headlines(report.results, snapshot):
-            if one.text in found.items:
-                word = page.word(one.level)
-                page.paragraph((word, one.level), (one.code, "code"), (one.text, ""), hanging=2)
+    _verdict(page, verdict(report, snapshot))
     return page.text()
 
 
@@ -117,7 +113,7 @@ def _verdict(page: Page, found: OverallVerdict) -> None:
     """As many items as fit on two lines; the first stands there in any case."""
     items = [page.cut(page.clean(item), 2 * page.width) for item in found.items]
     lead = page.clean(found.lead)
-    sign = f"{page.sign(found.sign) if page.utf8 else WORDS[found.sign]} "
+    sign = f"{SIGNS[found.sign] if page.utf8 else WORDS[found.sign]} "
     room = 2 * page.width - 2 - max(map(len, "; ".join(items).split(" ")))
 
     def line(named: list[str]) -> str:
@@ -142,57 +138,76 @@ def machine(
         page.paragraph(("Target:", "heading"), (target.summary, ""), hanging=2)
 
 
-def problem(page: Page, one: ReportedProblem, verbose: bool) -> None:
-    """What, where, the evidence, what follows from it, and what to do."""
+def problem(page: Page, one: ReportedProblem, verbose: bool, lines: int = 2) -> None:
+    """What, where, the evidence in about as many lines, what follows from it, and what to do."""
     page.blank()
     unable = "could not run: " if one.outcome == "could-not-run" and page.signs else ""
     opening = (page.word(one.outcome), one.outcome), (one.code, "code")
     page.paragraph(*opening, (unable + one.message, ""), hanging=2)
-    more = [f"and {len(one.where) - SUBJECTS} more"] if len(one.where) > SUBJECTS else []
-    if where := "; ".join(one.where[:SUBJECTS] + more):
-        _line(page, where, verbose)
-    if verbose:
-        for evidence in one.evidence[:EVIDENCE]:
-            page.paragraph((evidence_text(evidence), "quiet"), indent=4, hanging=6)
-        if (rest := len(one.evidence) - EVIDENCE) > 0:
-            page.paragraph((f"and {rest} more in --format json", "quiet"), indent=4, hanging=6)
-    elif one.evidence:
-        values = (f"{fact.fact.rpartition('.')[2]} = {fact.value}" for fact in one.evidence)
-        text = page.cut(page.clean("; ".join(dict.fromkeys(values))), 2 * (page.width - 8))
-        page.paragraph((text, "quiet"), indent=4, hanging=4)
+    facts = "" if verbose else evidence_gist(one.evidence, " ".join([one.message, *one.where]))
+    facts = page.cut(page.clean(facts), lines * (page.width - 8))
+    where = f"{'; '.join(one.where)}:"
+    beside = facts and one.where and page.fits(page.clean(f"{where} {facts}"), page.width - 2)
+    if beside:
+        page.paragraph((where, ""), (facts, "quiet"), indent=2)
+    elif one.where:
+        _list(page, "", one.where, "; ", verbose)
+    if facts and not beside:
+        page.paragraph((facts, "quiet"), indent=4, hanging=4)
+    for evidence in one.evidence[:EVIDENCE] if verbose else ():
+        page.paragraph((evidence_text(evidence), "quiet"), indent=4, hanging=6)
+    if verbose and (rest := len(one.evidence) - EVIDENCE) > 0:
+        page.paragraph((f"and {rest} more in --format json", "quiet"), indent=4, hanging=6)
     for gap in one.gaps:
         page.paragraph(("could not look:", ""), (gap, ""), indent=2, hanging=4)
-    named = [other for other in one.follows if other.findings][:CONSEQUENCES] if verbose else []
-    for other in named:
-        also = ("→ also:", ""), (other.code, "code"), (gist(other), "")
+    shown = " ".join([one.message, *(each.value for each in one.evidence)])
+    named = [(other, gist(other)) for other in one.follows if other.findings][:CONSEQUENCES]
+    if not verbose:
+        named = [each for each in _log_lines(one.follows) if each[1] not in shown][:LOG_LINES]
+    for other, text in named:
+        text = text if verbose else page.cut(page.clean(text), page.width - 20)
+        also = ("→ also:", ""), (other.code, "code"), (text, "")
         page.paragraph(*also, indent=2, hanging=4)
-    if codes := code_ranges(other.code for other in one.follows if other not in named):
-        _line(page, f"→ consequences: {codes}", verbose)
+    codes = [other.code for other in one.follows if other not in [each for each, _ in named]]
+    if codes:
+        _list(page, "→ consequences: ", code_ranges(codes).split(", "), ", ", verbose)
     if one.remedy is not None:
         page.advice(one.remedy.text, one.remedy.commands)
 
 
-def _without_repeats(one: ReportedProblem, above: Sequence[ReportedProblem]) -> ReportedProblem:
-    """The problem; commands that stand in the same order under one above are named and not printed again."""
+def _log_lines(follows: Iterable[ReportedResult]) -> Iterator[tuple[ReportedResult, str]]:
+    """The kernel's own words on consequences, the first of each."""
+    for one in follows:
+        lines = (each for finding in one.findings for each in finding.evidence)
+        log = next((each.value for each in lines if each.fact.endswith("kernel.log")), "")
+        if log:
+            yield one, log
+
+
+def _beside(one: ReportedProblem, above: Sequence[ReportedProblem]) -> ReportedProblem:
+    """The problem; commands that stand in the same order under one above are named and not printed again,
+    nor what needs to be done once."""
     if one.remedy is None:
         return one
-    ours = one.remedy.commands
-    longest = range(len(ours), _REPEATED - 1, -1)
-    runs = ((place, place + size) for size in longest for place in range(len(ours) - size + 1))
-    for start, end in runs:
-        for other in above:
-            theirs = other.remedy.commands if other.remedy else []
-            if any(theirs[n : n + end - start] == ours[start:end] for n in range(len(theirs))):
-                note = f"# as for {other.code} above: from {ours[start]} to {ours[end - 1]}"
-                commands = [*ours[:start], note, *ours[end:]]
-                return replace(one, remedy=replace(one.remedy, commands=commands))
-    return one
+    theirs = [(other.code, other.remedy.commands) for other in above if other.remedy]
+    done = {command for _, commands in theirs for command in commands if command.endswith(_ONCE)}
+    ours = [command for command in one.remedy.commands if command not in done]
+    for code, commands in theirs:
+        same = SequenceMatcher(None, commands, ours, autojunk=False).find_longest_match()
+        start, end = same.b, same.b + same.size
+        if same.size >= _REPEATED:
+            ours[start:end] = [f"# as for {code} above: from {ours[start]} to {ours[end - 1]}"]
+    return replace(one, remedy=replace(one.remedy, commands=ours))
 
 
-def _line(page: Page, text: str, verbose: bool) -> None:
-    """A paragraph; one line of it unless ``verbose``."""
-    text = text if verbose else page.cut(page.clean(text), page.width - 2)
-    page.paragraph((text, ""), indent=2, hanging=4)
+def _list(page: Page, lead: str, items: Sequence[str], joint: str, verbose: bool) -> None:
+    """Items in one line, the last ones omitted where they do not fit, unless ``verbose``."""
+    text = page.clean(lead + joint.join(items))
+    for number in range(len(items) - 1 if not verbose else 0, 0, -1):
+        if page.fits(text, page.width - 2):
+            break
+        text = page.clean(f"{lead}{joint.join(items[:number])}{joint}…")
+    page.paragraph((text if verbose else page.cut(text, page.width - 2), ""), indent=2, hanging=4)
 
 
 def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> None:
@@ -209,8 +224,7 @@ def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> Non
     else:
         entries = [
             (outcome, ", ".join(names) + (":" if text else ""), text)
-            for outcome, text, names in areas.statuses(report, snapshot)
-            if outcome in ("pass", "skipped")  # the others are above
+            for outcome, text, names in areas.short_statuses(report, snapshot)
         ]
     cells = max((len(page.word(outcome)) for outcome, _, _ in entries), default=0)
     for outcome, names, text in entries:
@@ -229,10 +243,11 @@ def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> Non
         page.paragraph((f"{code_ranges(codes)}:", ""), (reason, "quiet"), indent=2, hanging=4)
 
 
-def _ending(page: Page, report: Report, implied: bool, verbose: bool) -> None:
-    failed = any(result.outcome == "fail" for result in report.results)
-    root = report.root if verbose or not failed else ""
-    words, command = _next(report, page, implied)
+def _ending(
+    page: Page, report: Report, found: Sequence[ReportedProblem], implied: bool, verbose: bool
+) -> None:
+    root = report.root if verbose or report.status != "problems" else ""
+    words, command = _next(report, found, page, implied)
     if root or command or page.tokens:
         page.blank()
     if root:
@@ -246,11 +261,10 @@ def _ending(page: Page, report: Report, implied: bool, verbose: bool) -> None:
         page.paragraph((page.about_tokens(), ""), hanging=2)
 
 
-def _next(report: Report, page: Page, implied: bool) -> tuple[str, str]:
+def _next(
+    report: Report, found: Sequence[ReportedProblem], page: Page, implied: bool
+) -> tuple[str, str]:
     """The next thing to do, and what to type for it."""
-    first: dict[str, str] = {}
-    for result in report.results:
-        first.setdefault(result.outcome, result.code)
     doctor = _DOCTOR
     if report.machine.origin == "nvidia-smi":
         return "To check the rest", doctor
@@ -259,15 +273,14 @@ def _next(report: Report, page: Page, implied: bool) -> tuple[str, str]:
         place = place if kind == "path" else report.target.location
         if not (implied and kind == "image"):
             doctor += f" --target {shlex.quote(page.restore(place))}"
-    if "fail" in first:
-        found = worst_first(report.results)
-        if len(found) == 1 and len(found[0].findings) == 1:
-            return "", ""  # its remedy is all that there is to do
-        code = next((one.code for one in found if one.outcome == "fail"), first["fail"])
-        return f"Fix {code} first, then run again", doctor
-    for outcome in ("could-not-run", "warn"):
-        if outcome in first:
-            return f"What {first[outcome]} means", f"envcheck explain {first[outcome]}"
+    if found:
+        first = found[0]
+        if first.outcome == "could-not-run":
+            code = first.code.partition(" ")[0].rstrip(",")
+            return f"What {code} means", f"envcheck explain {code}"
+        if first.outcome == "fail" and [one.outcome for one in found].count("fail") > 1:
+            return f"Fix {first.code} first, then run again", doctor
+        return "", ""  # its remedy is what there is to do
     if report.target is None and not report.counts.left_out:
         return "To check a Python environment, too", f"{doctor} --target PATH"
     return "", ""

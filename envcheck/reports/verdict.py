@@ -90,7 +90,7 @@ def _frameworks(target: Document | None, machine: MachineDescription) -> Iterato
         seen = known(framework.gpus)
         amount = "" if seen is None else f"{len(seen)} of {total}"
         if seen is not None and len(seen) == total:
-            amount = f"all {total}" if total > 1 else "it"
+            amount = {1: "it", 2: "both"}.get(total, f"all {total}")
         yield _versioned(framework) + (f" sees {amount}" if amount else "")
 
 

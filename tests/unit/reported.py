@@ -161,7 +161,7 @@ def every_outcome() -> list[CheckResult]:
             ],
         ),
         skipped("CTR-001", "container", "no container engine"),
-        consequence("FRM-002", "framework", "DRV-001", "TensorFlow sees no GPU."),
+        consequence("FRM-002", "framework", "DRV-002", "TensorFlow sees no GPU."),
         result("FRM-001", "framework"),
         result("ENV-001", "environment"),
     ]

@@ -53,11 +53,37 @@ def test_evidence_is_short_and_consequences_are_one_line() -> None:
         findings=[finding("Bad.", evidence=[*many, long], remedy=Remedy("Do.", ["do it"]))],
     )
     follow = [consequence(f"B-{n}", "gpu", "A-1", "So.") for n in range(1, 60, 2)]
+    log = Evidence("machine.kernel.log", "NVRM: Xid (PCI:0000:01:00): 79", "dmesg")
+    fallen = finding("Fallen.", evidence=[log])
+    follow.append(result("C-1", "kernel", "skipped", consequence_of="A-1", findings=[fallen]))
     snapshot = eight_gpus()
     text = terminal.render(report_of(failed, *follow, facts=snapshot), snapshot)
     block = text[text.index("FAIL A-1") :].split("\n\n")[0]
     lines = block.splitlines()
-    assert lines[1].startswith("    temperature_c = 90; log = words words") and len(lines) == 6
-    assert lines[3].startswith("  → consequences: B-1, B-3") and lines[3].endswith("…")
+    assert lines[1].startswith("    log = words words") and lines[2].endswith(" words…")
+    assert lines[3] == "  → also: C-1 NVRM: Xid (PCI:0000:01:00): 79", "a proof is not folded"
+    assert lines[4].startswith("  → consequences: B-1, B-3") and lines[4].endswith(", …")
+    assert len(lines) == 7
     assert "NVML" not in block and "machine." not in block
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_what_is_known_is_not_said_twice() -> None:
+    once = ["python -m ensurepip", "nvidia-bug-report.sh"]
+    reset = ["fuser -v /dev/nvidia0", "nvidia-smi --gpu-reset", "modprobe nvidia_drm"]
+    findings = [
+        finding(
+            f"{package} 1.2 is bad.",
+            headline=f"a package {word}",
+            evidence=[Evidence("a.version", f"{package} 1.2"), Evidence("a.size", "12")],
+            remedy=Remedy(f"Mend {package}.", [*once, *reset, f"pip install {package}"]),
+            subject=package,
+        )
+        for package, word in (("numpy", "burns"), ("scipy", "rains"))
+    ]
+    snapshot = eight_gpus()
+    text = terminal.render(report_of(result("A-1", "host", "fail", findings=findings)), snapshot)
+    assert text.startswith("✗ 2 problems: a package burns (numpy); a package rains (scipy)\n")
+    assert text.count("ensurepip") == text.count("nvidia-bug-report.sh") == 1
+    assert "# as for A-1 above: from fuser -v /dev/nvidia0 to modprobe nvidia_drm\npip" in text
+    assert "FAIL A-1 scipy 1.2 is bad.\n    size = 12\n" in text

@@ -48,7 +48,7 @@ def test_the_keys_are_locked() -> None:
     assert list(found["evidence"][0]) == ["fact", "value", "source"]
     assert list(found["remedy"]) == ["text", "commands"]
     followed = next(r for r in report["results"] if r["code"] == "FRM-002")
-    assert followed["consequence_of"] == "DRV-001"
+    assert followed["consequence_of"] == "DRV-002"
 
 
 def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:

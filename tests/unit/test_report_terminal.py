@@ -60,7 +60,7 @@ def test_a_failure_has_evidence_consequences_and_remedy() -> None:
     block = text[text.index("FAIL DRV-002") : text.index("FAIL GPU-001")]
     assert "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" in block
     assert "→ also: DRV-001 NVML does not start [nvml] (18)." in block
-    assert "→ also: FRM-002 TensorFlow sees no GPU." in block, "a consequence of a consequence"
+    assert "→ also: FRM-002 TensorFlow sees no GPU." in block
     assert "To do: Reboot, or load the new module.\nuptime\nsudo systemctl reboot\n" in block
     assert "skipped because of" not in block
 

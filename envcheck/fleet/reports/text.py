@@ -7,6 +7,7 @@ from typing import Any
 
 from ...findings.model import Outcome
 from ...reports.page import Page
+from ...reports.plain import SIGNS
 from ...reports.terminal import draw
 from ..model import FleetResult
 from . import words
@@ -40,7 +41,7 @@ def brief(result: FleetResult, **style: Any) -> str:
 def _verdict(page: Page, result: FleetResult) -> None:
     page.simulated(words.simulated(result))
     outcome = worst(result)
-    sign = f"{page.sign(outcome)} " if page.utf8 else ""
+    sign = f"{SIGNS[outcome]} " if page.utf8 else ""
     page.paragraph((sign + words.verdict(result), outcome), hanging=2)
 
 
