@@ -180,7 +180,8 @@ def _framework_versions(document: Document) -> dict[str, str]:
 def _in_container(system: str, container: str | None) -> str:
     if not container:
         return system
-    place = f"{'an' if container[0] in 'aeiou' else 'a'} {container} container"
+    vowel = container.startswith(("a", "e", "i", "o", "u", "lxc"))
+    place = f"{'an' if vowel else 'a'} {container} container"
     return f"{system} in {place}" if system else place
 
 

@@ -118,6 +118,7 @@ def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
     for area, results in by_area(report.results).items():
         outcome = area_outcome(results)
         about = facts_and_counts(area, results, report, snapshot)
+        unasked = [one for one in results if was_left_out(one) or one.reason in ELSEWHERE]
         rows: list[list[Span]] = [
             [
                 (one.code, "code"),
@@ -126,9 +127,9 @@ def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
                 (_seen(one), ""),
             ]
             for one in results
-            if not _is_aside(one)
+            if one not in unasked
         ]
-        aside = together((one.reason, one.code) for one in results if _is_aside(one))
+        aside = together((one.reason, one.code) for one in unasked)
         blocks: list[Block] = [Table(_CHECK_COLUMNS, rows)] if rows else []
         blocks += [
             Note([(f"{code_ranges(codes)}: {why}", "quiet")]) for why, codes in aside.items()
@@ -137,10 +138,6 @@ def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
         folds.append(Fold(spans, blocks))
     summary = f"{tally(report.counts)}."
     return ReportSection("checks", "All checks", summary, folds, str(len(report.results)))
-
-
-def _is_aside(result: ReportedResult) -> bool:
-    return was_left_out(result) or result.reason in ELSEWHERE
 
 
 def _seen(result: ReportedResult) -> str:

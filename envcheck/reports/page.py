@@ -181,7 +181,8 @@ class Page:
         text = text[:cells]
         while text and not self.fits(text + mark, cells):
             text = text[:-1]
-        words = text.rpartition(" ")[0].rstrip(" ;,:")
+        words = text.rpartition(" ")[0]
+        words = (words.rpartition("; ")[0] if words.endswith(" =") else words).rstrip(" ;,:/")
         return words + mark if 2 * len(words) > len(text) else text.rstrip() + mark
 
     def table(

@@ -212,14 +212,13 @@ def _list(page: Page, lead: str, items: Sequence[str], joint: str, verbose: bool
 
 def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> None:
     if verbose:
-        lines = areas.area_lines(report, snapshot)
         entries = [
             (
                 line.outcome,
                 f"{line.name}:",
                 line.why or areas.facts_and_counts(line.area, line.results, report, snapshot),
             )
-            for line in lines
+            for line in areas.area_lines(report, snapshot)
         ]
     else:
         entries = [
