@@ -182,7 +182,7 @@ class Page:
         while text and not self.fits(text + mark, cells):
             text = text[:-1]
         words = text.rpartition(" ")[0]
-        words = (words.rpartition("; ")[0] if words.endswith(" =") else words).rstrip(" ;,:/")
+        words = (words.rpartition("; ")[0] if words.endswith(" =") else words).rstrip(" /")
         return words + mark if 2 * len(words) > len(text) else text.rstrip() + mark
 
     def table(
