@@ -91,7 +91,7 @@ def parse_names(manager, begins, names):
     for words in (name.split("-") for name in sorted(names)):
         at = begins(words)
         name, version = "-".join(words[:at]), "-".join(words[at:])
-        if at > 0 and "nvidia" in name and not NOT_THE_DRIVER.search(name):
+        if at > 0 and words[0] and "nvidia" in name and not NOT_THE_DRIVER.search(name):
             found.append({"manager": manager, "name": name, "version": version})
     return found
 
