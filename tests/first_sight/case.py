@@ -17,9 +17,9 @@ from world.bases import BASES
 from world.contents import Content, File, Library, Link
 from world.elf import kernel_module, modinfo, shared_object
 from world.environments import HOME, SITE, Package
-from world.gpus import busy
+from world.gpus import Gpu, busy
 from world.libraries import SOURCES
-from world.machine import Machine, tree
+from world.machine import LIB, Machine, tree
 from world.pci import extended_space, pci
 
 from . import frameworks
@@ -130,9 +130,19 @@ def machine(case: Case) -> Machine:
         made.files["/dev/kmsg"] = _kernel_log(case.boot + made.log)
     made.files |= _absent(made, case.without_files)
     made.files |= {_place(path): _content(value) for path, value in case.files.items()}
+    _add_verbs(case, made)
     made.environment |= {name: _place(value) for name, value in case.environment.items()}
     made.arguments += case.arguments
     return made
+
+
+def _add_verbs(case: Case, made: Machine) -> None:
+    """The libraries that come with RDMA adapters, unless the case is about them."""
+    adapters = any(path.startswith("/sys/class/infiniband/") for path in made.files)
+    if adapters and not any("libibverbs" in path for path in [*case.files, *case.without_files]):
+        for name in ("libibverbs", "libmlx5", "librdmacm"):
+            made.files.setdefault(f"{LIB}/{name}.so.1", Library("versioned"))
+        made.files.setdefault(f"{LIB}/libibverbs/libmlx5-rdmav34.so", Library("versioned"))
 
 
 def _keep(made: Machine, count: int) -> None:
@@ -185,6 +195,18 @@ def _gpus(case: Case, made: Machine) -> None:
                 gpu.change(**{name: tuple(value) if same else value})
             for number, state in links.items():
                 gpu.links[int(number)].update(state)
+            if not changes.keys() & {"default_mw", "default_app_sm", "default_app_memory"}:
+                _default(gpu)
+
+
+def _default(gpu: Gpu) -> None:
+    """Defaults of the base that another product cannot have follow what that product can do."""
+    if gpu.power_range and not gpu.power_range[0] <= gpu.default_mw <= gpu.power_range[1]:
+        gpu.change(default_mw=gpu.power_range[1])
+    for clock, most in (("app_sm", gpu.max_sm), ("app_memory", gpu.max_memory)):
+        for name in (clock, f"default_{clock}"):
+            if gpu[name] and most and gpu[name] > most:
+                gpu.change(**{name: most})
 
 
 def _remove(case: Case, made: Machine) -> None:
