@@ -33,31 +33,32 @@ def main() -> int:
     if missing := [str(path) for path in options.case if not path.is_file()]:
         parser.error(f"no such file: {', '.join(missing)}")
     show = _build if options.build else _score if options.score else _report
-    for text in run.side_by_side(show, options.case):
+    # Read before there are threads: msgspec dies where two of them meet a type for the first time.
+    cases = [(path.stem, case.read(path)) for path in options.case]
+    for text in run.side_by_side(lambda one: show(*one), cases):
         print(text, flush=True)
     return 0
 
 
-def _build(path: Path) -> str:
-    return f"{path.stem}: {len(tree(case.machine(case.read(path))))} files"
+def _build(name: str, one: case.Case) -> str:
+    return f"{name}: {len(tree(case.machine(one)))} files"
 
 
-def _report(path: Path) -> str:
-    machine = case.machine(case.read(path))
+def _report(name: str, one: case.Case) -> str:
+    machine = case.machine(one)
     ended = enter.run(machine, ["doctor", "--level=quick", *machine.arguments])
     words = (ended.stdout + ended.stderr).decode("utf-8", "replace")
-    return f"==== {path.stem} (exit code {ended.code})\n{words}"
+    return f"==== {name} (exit code {ended.code})\n{words}"
 
 
-def _score(path: Path) -> str:
-    one = case.read(path)
+def _score(name: str, one: case.Case) -> str:
     try:
         seen = score.judge(one, run.report(case.machine(one)))
     except (RuntimeError, TimeoutError) as error:
-        return f"-- {path.stem}: {error}"
+        return f"-- {name}: {error}"
     marks = ("n" if seen.named else "-") + ("r" if seen.remedied else "-")
     others = f"; besides: {', '.join(seen.others)}" if seen.others else ""
-    return f"{marks} {path.stem}: {', '.join(seen.codes) or 'nothing'}{others}"
+    return f"{marks} {name}: {', '.join(seen.codes) or 'nothing'}{others}"
 
 
 if __name__ == "__main__":

@@ -304,6 +304,7 @@ def _start_services(machine: Machine) -> None:
             os.execv(copy, [path, "1000"])
 
 
+@cache  # not in each thread: they share sys.stdout
 def prepare() -> None:
     """What is the same for every machine, once. Raises NoNamespaces where there can be none."""
     with contextlib.redirect_stdout(io.StringIO()):  # one of the modules is a script
