@@ -131,6 +131,7 @@ def machine(case: Case) -> Machine:
     made.files |= _absent(made, case.without_files)
     made.files |= {_place(path): _content(value) for path, value in case.files.items()}
     _add_verbs(case, made)
+    made.files |= _addresses(made.files)
     made.environment |= {name: _place(value) for name, value in case.environment.items()}
     made.arguments += case.arguments
     return made
@@ -143,6 +144,18 @@ def _add_verbs(case: Case, made: Machine) -> None:
         for name in ("libibverbs", "libmlx5", "librdmacm"):
             made.files.setdefault(f"{LIB}/{name}.so.1", Library("versioned"))
         made.files.setdefault(f"{LIB}/libibverbs/libmlx5-rdmav34.so", Library("versioned"))
+
+
+def _addresses(files: dict[str, Content]) -> dict[str, Content]:
+    """What the kernel has for interfaces that are up, where a case speaks of interfaces alone."""
+    top = "/sys/class/net/"
+    states = {p: files[p] for p in files if p.startswith(top) and p.endswith("/operstate")}
+    up = [path[len(top) :].partition("/")[0] for path, text in states.items() if text == "up\n"]
+    if not up or any(path.startswith("/proc/net/") for path in files):
+        return {}
+    routes = "".join(f"{name}\t0000000A\t00000000\t0001\n" for name in up)
+    lo = "00000000000000000000000000000001 01 80 10 80       lo\n"
+    return {"/proc/net/route": routes, "/proc/net/if_inet6": lo}
 
 
 def _keep(made: Machine, count: int) -> None:
