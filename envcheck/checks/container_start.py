@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .driver_state import container
-from .reading import SnapshotView
-from .system_commands import in_engine, systemctl
-from .verdicts import Remedy
+from ..data.engine_errors import EngineError
+from .driver_state import branch, container, driver_version
+from .reading import SnapshotView, known
+from .system_commands import in_engine, on_system, systemctl
+from .verdicts import Remedy, fill_in
 
 LINKS = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
 COMPATIBLE = (
@@ -34,7 +35,10 @@ def start_with_gpus(view: SnapshotView, text: str) -> Remedy:
     commands = in_engine(view, "gpus")
     if not in_pod(view):
         return Remedy(text, commands)
-    return Remedy(text + _POD, [ALLOCATABLE, *commands, RUNTIME_CLASS, DEFAULT_IN_CONTAINERD])
+    # What owns a pod would start the same one again.
+    owner = f"kubectl edit deployment {fill_in('NAME', 'the deployment')}"
+    edit = f"{owner}   # its template's resources: limits: nvidia.com/gpu: 1"
+    return Remedy(text + _POD, [ALLOCATABLE, edit, *commands, RUNTIME_CLASS, DEFAULT_IN_CONTAINERD])
 
 
 def lost_gpus(view: SnapshotView) -> Remedy:
@@ -60,6 +64,20 @@ def lost_gpus(view: SnapshotView) -> Remedy:
         " /etc/nvidia-container-runtime/config.toml says no-cgroups = true: only a rootless engine needs it.",
         [*in_engine(view, "gpus"), LINKS],
     )
+
+
+def mended(view: SnapshotView, error: EngineError, image: str) -> Remedy:
+    """What helps against an error of the engine's, in this system's words."""
+    number = branch(known(driver_version(view)[0]))
+    commands: list[str] = []
+    for command in error.commands:
+        own = command.startswith("@")
+        commands += (
+            on_system(view, command[1:], branch=number)
+            if own
+            else [command.replace("{image}", image)]
+        )
+    return Remedy(error.remedy, commands)
 
 
 def in_pod(view: SnapshotView) -> bool:

@@ -16,9 +16,8 @@ class Engine(Facts, frozen=True, kw_only=True):
     cgroup_driver: Maybe[str] = NOT_COLLECTED  # "systemd", "cgroupfs"
     cgroup_version: Maybe[str] = NOT_COLLECTED
     runtimes: Maybe[list[str]] = NOT_COLLECTED
-    missing_runtimes: list[
-        str
-    ] = []  # docker: NVIDIA's runtimes that it names and that are not there
+    missing_runtimes: list[str] = []  # docker: NVIDIA's that it names and that are not there
+    server_path: Maybe[str] = NOT_COLLECTED  # docker: dockerd
     default_runtime: Maybe[str] = NOT_COLLECTED
     storage_driver: Maybe[str] = NOT_COLLECTED
     storage_path: Maybe[str] = NOT_COLLECTED
@@ -40,6 +39,7 @@ class CdiSpec(Facts, frozen=True, kw_only=True):
     devices: Maybe[list[str]] = NOT_COLLECTED
     driver_versions: Maybe[list[str]] = NOT_COLLECTED  # in the names of the driver's libraries
     missing_paths: Maybe[list[str]] = NOT_COLLECTED  # host paths it names that are not there
+    other_numbers: list[str] = []  # "/dev/nvidia-uvm: 510 instead of 509"
 
 
 class UnreadRuntime(Facts, frozen=True, kw_only=True):
@@ -84,6 +84,13 @@ class BrokenFile(Facts, frozen=True, kw_only=True):
     error: str
 
 
+class LoggedError(Facts, frozen=True, kw_only=True):
+    """What an engine or NVIDIA's tools wrote to a log where a container got no GPU."""
+
+    path: str
+    text: str
+
+
 class Containers(Facts, frozen=True, kw_only=True):
     engines: list[Engine] = []
     toolkit_path: Maybe[str] = NOT_COLLECTED  # nvidia-ctk
@@ -102,4 +109,5 @@ class Containers(Facts, frozen=True, kw_only=True):
         NOT_COLLECTED  # "docker.default-runtime", "dockerd.hosts"
     )
     broken_files: list[BrokenFile] = []
+    errors: list[LoggedError] = []
     kubernetes: Kubernetes | None = None  # where a kubelet is seen to run

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Unavailable
-from envcheck.facts.containers import CdiSpec, Containers, Engine
+from envcheck.facts.containers import CdiSpec, Containers, Engine, LoggedError
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, Kernel
@@ -144,6 +144,12 @@ def test_in_wsl_the_driver_tells_of_the_gpu() -> None:
 def test_not_knowing_of_a_gpu_is_no_finding() -> None:
     assert outcomes(BARE, pci=None) == {"skipped"}
     assert outcomes(None) == {"skipped"}
+
+
+def test_an_error_in_a_log_is_explained() -> None:
+    text = "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=11.0"
+    logged = LoggedError(path="/var/log/syslog", text=text)
+    assert "newer CUDA" in only(judge("CTR-016", replace(READY, errors=[logged]))).message
 
 
 # CTR-001

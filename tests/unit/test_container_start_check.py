@@ -112,5 +112,6 @@ def test_an_engine_s_words_are_explained(text: str, code: int) -> None:
 def test_every_row_is_explained_here() -> None:
     meanings = {row["meaning"] for row in table("engine_errors")}
     names = {found.meaning for text in SAID if (found := explain(text)) is not None}
-    assert len(meanings - names) <= 2  # NVIDIA_REQUIRE_DRIVER's, and a rootless engine's (CTR-001)
+    unsaid = 5  # NVIDIA_REQUIRE_DRIVER's, a rootless engine's (CTR-001), those of logs (CTR-016)
+    assert len(meanings - names) <= unsaid
     assert all(row["source"] for row in table("engine_errors"))

@@ -108,6 +108,7 @@ def docker(info: Any, **environ: str) -> Engine:
         (result('{"ServerErrors":["Cannot connect"]}', code=1), "error", "Cannot connect"),
         (result(json.dumps({"ServerErrors": [DENIED]})), "no-permission", "permission denied"),
         (result(outcome="timeout"), "timeout", "gave no answer"),
+        (result(code=1), "not-supported", "exited with status 1"),
         (result("", "", code=-11), "error", "died by signal 11"),
         (result("not json"), "error", "not json"),
         (result("{" * 50_000), "error", ""),
@@ -203,6 +204,29 @@ def test_host_paths_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     assert spec.devices == ["0", "all"]
     assert spec.missing_paths == SPEC_PATHS[3:]
+
+
+def test_a_specification_of_other_device_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "/proc/devices", "Character devices:\n195 nvidia\n509 nvidia-uvm\n")
+    nodes = [("/dev/nvidia-uvm", 510), ("/dev/nvidia-uvm-tools", 509), ("/dev/nvidia0", 195)]
+    edits = [{"path": path, "major": major} for path, major in nodes]
+    text = json.dumps({"kind": "nvidia.com/gpu", "containerEdits": {"deviceNodes": edits}})
+    (spec,) = spec_of(tmp_path, monkeypatch, "/etc/cdi/nvidia.json", text)
+    assert spec.other_numbers == ["/dev/nvidia-uvm: 510 instead of 509"]
+
+
+def test_errors_in_logs_and_the_client_s_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "nvidia-container-cli: requirement error: unsatisfied condition: cuda>="
+    write(tmp_path, "/var/log/syslog", f"x {said}10\nother\nx {said}11\n")
+    write(tmp_path, "/home/u/.docker/config.json", '{"currentContext": "desktop-linux"}')
+    answers = {("docker", "version"): result("Docker version 27.0.1"), ("docker", "info"): result()}
+    found = collect(tmp_path, monkeypatch, answers, HOME="/home/u")
+    assert [(one.path, one.text) for one in found.errors] == [("/var/log/syslog", f"{said}11")]
+    assert found.engines[0].desktop is True
 
 
 KEYS = st.sampled_from(["devices", "mounts", "hostPath", "path", "name", "a-b"])

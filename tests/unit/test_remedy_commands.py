@@ -221,6 +221,7 @@ AFTER = (
     "purge ",
     "secure-boot-off",
     "nvml error: insufficient permissions",
+    "avc:  denied",
     "boot-options",
 )
 

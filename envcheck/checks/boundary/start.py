@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ...data.engine_errors import explain
-from ..driver_state import branch, driver_version
-from ..reading import Skip, SnapshotView, known
-from ..system_commands import on_system
-from ..verdicts import Passed, Remedy, Verdicts, about, check, fail
+from ..container_start import mended
+from ..reading import Skip, SnapshotView
+from ..verdicts import Passed, Verdicts, about, check, fail
 from .common import image
 
 NOT_STARTED = fail(
@@ -35,18 +34,9 @@ def container_starts(view: SnapshotView) -> Verdicts:
     error = explain(f"{probe.reason} {probe.evidence}")
     if error is None:
         raise Skip("the engine's message is not known here (BND-001)")
-    number = branch(known(driver_version(view)[0]))
-    commands: list[str] = []
-    for command in error.commands:
-        own = command.startswith("@")
-        commands += (
-            on_system(view, command[1:], branch=number)
-            if own
-            else [command.replace("{image}", image(view))]
-        )
     yield NOT_STARTED.found(
         about("container", view.inside.location),
         [view.evidence("target.interpreter", probe.reason)],
-        advice=Remedy(error.remedy, commands),
+        advice=mended(view, error, image(view)),
         why=error.meaning,
     )

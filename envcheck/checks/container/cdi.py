@@ -46,7 +46,15 @@ LACKS_GPU = warn(
     " not start, and one that asks for all does not get it.",
     NO_FILES.remedy,
 )
-
+OTHER_NUMBERS = warn(
+    "cdi-of-other-numbers",
+    "a CDI specification has other device numbers",
+    "{path} makes device nodes with major numbers that the kernel has for another driver now ({missing}):"
+    " in containers, nvidia-smi works and CUDA ends with error 999.",
+    "Write the specification again, with nvidia-uvm loaded; the kernel may choose another number at each"
+    " boot.",
+    source="nvidia-container-toolkit#1934",
+)
 EMPTY = warn(
     "cdi-file-empty",
     "a CDI specification is empty",
@@ -60,7 +68,7 @@ EMPTY = warn(
 @check(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
-    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU, EMPTY],
+    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU, OTHER_NUMBERS, EMPTY],
     about="A CDI specification lists the driver's files by their full names, with the driver's version.",
     sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
     follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
@@ -107,6 +115,9 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     elif driver and answers and named and driver not in named:
         evidence = [view.evidence(f"{fact}.driver_versions", named[0])]
         evidence.append(view.evidence("machine.kernel.driver_version"))
+    elif spec.other_numbers:
+        cause, commands = OTHER_NUMBERS, ["sudo nvidia-modprobe -c 0 -u", generate]
+        evidence = [view.evidence(f"{fact}.other_numbers", ", ".join(spec.other_numbers))]
     elif lacking:
         cause = LACKS_GPU
         evidence = [
@@ -121,7 +132,7 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
         evidence,
         commands=commands,
         path=spec.path,
-        missing=f"{missing[0]}{more} not there" if missing else "",
+        missing=f"{missing[0]}{more} not there" if missing else ", ".join(spec.other_numbers),
         named=next(iter(named), ""),
         driver=driver,
         devices=", ".join(known(spec.devices) or []),

@@ -9,6 +9,7 @@ from ...data.versions import parse_version
 from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
+from ..container_start import mended
 from ..driver_state import container, on_wsl
 from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
@@ -23,7 +24,9 @@ from ..verdicts import (
     Verdict,
     Verdicts,
     about,
+    about_file,
     check,
+    fill_in,
     unjudged,
     warn,
     word,
@@ -90,6 +93,8 @@ def engines_answer(view: SnapshotView) -> Verdicts:
             )
         elif not isinstance(why, Unavailable):
             yield Passed(f"{engine.name} {why}")
+        elif why.unavailable == "not-supported":
+            yield Unjudged("skipped", f"{engine.name} info says nothing", subjects)
         elif why.unavailable not in ("error", "no-permission", "timeout"):
             yield Passed(" ".join(filter(None, (engine.name, known(engine.version)))))
         elif container(view):
@@ -118,8 +123,8 @@ def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
     info, meant = f"{word(engine.name)} info", explain(why.detail)
     elsewhere = _ELSEWHERE.search(why.detail)
     if meant:
-        text, commands = meant.remedy, [*meant.commands]
-    elif elsewhere:
+        return mended(view, meant, fill_in("IMAGE", "your image"))
+    if elsewhere:
         text = (
             f"The client asks {elsewhere[1]}, by DOCKER_HOST or its context: start the server there, or let"
             " it ask this machine's."
@@ -139,8 +144,51 @@ def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
         commands = ["sudo journalctl -u docker -n 50", systemctl("restart", "docker")]
     else:
         text = "Start docker's server; where only the client is installed, install the server too."
-        commands = [systemctl("enable --now", "docker"), *on_system(view, "docker")]
+        commands = [systemctl("enable --now", "docker"), *_server(view, engine)]
     return Remedy(text, commands)
+
+
+def _server(view: SnapshotView, engine: Engine) -> list[str]:
+    """What installs docker's server, unless it is installed: another package would put it out."""
+    return [] if known(engine.server_path) else on_system(view, "docker")
+
+
+REFUSED = warn(
+    "gpus-refused",
+    "a container was not started with its GPUs",
+    "By {path}, a container was not started with its GPUs: {why}.",
+)
+
+
+@check(
+    "CTR-016",
+    title="The engines' logs have no container without its GPUs",
+    causes=[REFUSED],
+    about="What NVIDIA's tools and SELinux write to the system's logs where a container gets no GPU. Judged"
+    " by their last words.",
+    sources=["engine_errors.csv, a source in every row"],
+    follows=(
+        *shared.NO_DEVICE_NODES,
+        "DRV-002",
+        "CTR-002",
+        "CTR-004",
+        "CTR-007",
+        "CTR-011",
+        "CTR-015",
+    ),
+)
+def nothing_refused(view: SnapshotView) -> Verdicts:
+    shared.need_gpus(view)
+    for one in shared.containers_of(view).errors:
+        if meant := explain(one.text):
+            yield REFUSED.found(
+                about_file(one.path),
+                [view.evidence("machine.containers.errors", one.text)],
+                advice=mended(view, meant, fill_in("IMAGE", "your image")),
+                path=one.path,
+                why=meant.meaning,
+            )
+    yield Passed("none")
 
 
 NO_RUNTIME = warn(
@@ -238,10 +286,21 @@ _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 )
 def engines_give_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
-    mode = known(shared.containers_of(view).toolkit_mode)
-    for engine in shared.containers_of(view).engines if not on_wsl(view) else ():
-        if known(engine.desktop) is True:
+    by_cdi = known(shared.containers_of(view).toolkit_mode) == "cdi"  # NVIDIA's runtime and hook
+    lacking = by_cdi and not shared.nvidia_specs(view)
+    for engine in shared.containers_of(view).engines:
+        if shared.nvidia_specs(view) and _cdi_is_off(view, engine):
+            what = f"docker {known(engine.version)} takes --device nvidia.com/gpu=all with"
+            where = '"features": {"cdi": true} in /etc/docker/daemon.json alone; then restart it'
+            yield Passed(f"{what} {where}", note=True)
+        if known(engine.desktop) is True and not on_wsl(view):
             yield _not_of_a_desktop(view, engine)
+            return
+        if lacking and engine.name == "docker" and _way(view, engine):
+            shown = [
+                view.evidence(f"machine.containers.{at}") for at in ("toolkit_mode", "cdi_specs")
+            ]
+            yield MODE_WITHOUT_SPEC.found(about("engine", engine.name), shown, engine=engine.name)
             return
     for engine in shared.serving(view):
         if cause := _of_a_snap(view, engine):
@@ -252,13 +311,7 @@ def engines_give_gpus(view: SnapshotView) -> Verdicts:
             )
             continue
         way = _way(view, engine)
-        by_cdi_alone = engine.name == "docker" and mode == "cdi"  # NVIDIA's runtime and hook
-        if way and by_cdi_alone and not shared.nvidia_specs(view):
-            shown = [
-                view.evidence(f"machine.containers.{at}") for at in ("toolkit_mode", "cdi_specs")
-            ]
-            yield MODE_WITHOUT_SPEC.found(about("engine", engine.name), shown, engine=engine.name)
-        elif way and known(engine.selinux) is True:
+        if way and known(engine.selinux) is True:
             label = "with --security-opt label=disable, unless SELinux lets containers use devices"
             yield Passed(f"{engine.name} gives GPUs by {way}, {label}", note=True)
         elif way:
@@ -270,6 +323,16 @@ def engines_give_gpus(view: SnapshotView) -> Verdicts:
             yield _no_way(view, engine)
 
 
+def _cdi_is_off(view: SnapshotView, engine: Engine) -> bool:
+    """Whether this docker knows CDI as an experiment, which nothing switches on."""
+    version, on = known(engine.version), shared.setting(view, "docker.features.cdi")
+    new_enough = shared.at_least(version, shared.DOCKER_CDI) is False and shared.at_least(
+        version, (25, 0)
+    )
+    off = known(engine.cdi_enabled) is not True and (on is None or on.value != "true")
+    return engine.name == "docker" and bool(new_enough) and off
+
+
 def _not_of_a_desktop(view: SnapshotView, engine: Engine) -> Finding:
     installed = known(shared.containers_of(view).toolkit_path)
     return DESKTOP.found(
@@ -277,7 +340,7 @@ def _not_of_a_desktop(view: SnapshotView, engine: Engine) -> Finding:
         [shared.evidence(view, engine, "desktop")],
         commands=[
             "docker context ls",
-            *on_system(view, "docker"),
+            *_server(view, engine),
             *([] if installed else on_system(view, "container-toolkit")),
             "docker context use default",
             *_CONFIGURE_DOCKER,

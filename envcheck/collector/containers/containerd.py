@@ -8,6 +8,7 @@ from ..packaging import toml
 from .processes import option
 
 CONFIG = "/etc/containerd/config.toml"
+RANCHERS = "/var/lib/rancher/%s/agent/etc/containerd/config.toml"  # of k3s and rke2
 DROP_INS = "/etc/containerd/conf.d"
 # Where each version of the configuration keeps what is about Kubernetes.
 SECTIONS = {1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
@@ -18,7 +19,7 @@ _FILES = 50
 
 def put(facts, context, processes, distribution):
     """processes: the containerds that run."""
-    path = _config(processes, distribution)
+    path = _config(context, processes, distribution)
     facts.put("config", path)
     try:
         files = _read(context, path)
@@ -77,12 +78,14 @@ def _put(facts, section, runtimes, unread):
     )
 
 
-def _config(processes, distribution):
+def _config(context, processes, distribution):
     """The configuration file of the kubelet's containerd: docker has one of its own."""
-    found = [option(one.arguments, "--config", "-c", "-config") or CONFIG for one in processes]
+    usual = RANCHERS % distribution
+    usual = usual if os.path.exists(context.path(usual)) else CONFIG
+    found = [option(one.arguments, "--config", "-c", "-config") or usual for one in processes]
     own = [path for path in found if "/docker/" not in path]
     named = [path for path in own if "/%s/" % distribution in path]
-    return (named or own or [CONFIG])[0]
+    return (named or own or [usual])[0]
 
 
 def _read(context, path):

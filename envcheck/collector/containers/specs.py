@@ -71,6 +71,7 @@ def _spec(context, file_name):
     facts.put("driver_versions", _driver_versions(paths))
     missing = [path for path in paths if _is_missing(context.path(path))]
     facts.put("missing_paths", missing[:MISSING_LIMIT])
+    facts.put("other_numbers", _other_numbers(context, pairs))
     return facts.values
 
 
@@ -161,6 +162,23 @@ def host_paths(pairs):
             path = path or item.get("path")  # a mount's other path is the container's
         if isinstance(path, str) and path.startswith("/"):
             found[path] = None
+    return list(found)
+
+
+def _other_numbers(context, pairs):
+    """The device nodes that it makes with another major number than the kernel has for that driver."""
+    nodes = {}
+    for where, value in pairs:
+        if len(where) >= 3 and where[-3] == "deviceNodes" and where[-1] in ("path", "major"):
+            nodes.setdefault(where[:-1], {})[where[-1]] = str(value)
+    lines = [line.split() for line in context.text("/proc/devices").splitlines()]
+    kernels = {words[1]: words[0] for words in lines if len(words) == 2}
+    found = {}
+    for node in nodes.values():
+        path, major = node.get("path", ""), node.get("major")
+        real = kernels.get(re.sub(r"^/dev/|-tools$", "", path))
+        if major and real and major != real:
+            found["%s: %s instead of %s" % (path, major, real)] = None
     return list(found)
 
 

@@ -4,7 +4,8 @@ import json
 import os
 import re
 
-from ..containers import containers_conf, kubernetes, limits, settings, specs
+from .. import account
+from ..containers import containers_conf, kubernetes, limits, logs, settings, specs
 from ..facts import Facts, from_error, known, unavailable
 from ..packaging import toml
 from ..runtime import process, programs
@@ -48,6 +49,7 @@ def collect(context):
     )
     _put_toolkit(facts, context, found, answers)
     settings.put(facts, context)
+    facts.put("errors", logs.errors(context), "/var/log")
     kubernetes.put(facts, context)
     facts.attempt(
         "cdi_specs",
@@ -94,7 +96,11 @@ def _engine(context, name, path, answers):
     facts.put("path", path)
     facts.put("version", _version(version))
     if name == "docker":
+        server = programs.find(context, "dockerd")
+        facts.put("server_path", server or unavailable("absent", "no program named dockerd"))
         put_docker(facts, answers[name, "info"], context.environ)
+        if facts.get("desktop") is None and _context(context).startswith("desktop-"):
+            facts.put("desktop", True, "docker's context")
         if facts.get("remote") is False:
             info = _document(answers[name, "info"])
             facts.put("missing_runtimes", _missing_runtimes(context, info.get("Runtimes")))
@@ -107,6 +113,15 @@ def _engine(context, name, path, answers):
     if facts.get("rootless") is not None and facts.get("server_version"):
         limits.put(facts, context)
     return facts
+
+
+def _context(context):
+    """The context that docker's client takes its server from; "" where that is the machine's own."""
+    try:
+        settings = json.loads(context.text(account.home(context) + "/.docker/config.json") or "{}")
+        return str(context.environ.get("DOCKER_CONTEXT") or settings.get("currentContext") or "")
+    except (ValueError, AttributeError):
+        return ""
 
 
 def _missing_runtimes(context, runtimes):
@@ -135,6 +150,10 @@ def _no_answer(result):
     reason = "timeout" if result.outcome == "timeout" else "error"
     if "permission denied" in words.lower():
         reason = "no-permission"
+    elif (
+        not words and result.outcome == "exited" and result.code >= 0
+    ):  # no engine ends without a word
+        reason = "not-supported"
     return unavailable(reason, words if words and reason != "timeout" else result.describe())
 
 
