@@ -42,6 +42,8 @@ class Host(Facts, frozen=True, kw_only=True):
     cpus_allowed: Maybe[int] = NOT_COLLECTED  # by affinity
     memory_total_mib: Maybe[int] = NOT_COLLECTED
     memory_available_mib: Maybe[int] = NOT_COLLECTED
+    commit_limit_mib: Maybe[int] = NOT_COLLECTED
+    committed_mib: Maybe[int] = NOT_COLLECTED  # what programs have asked for
     cgroup_version: Maybe[int] = NOT_COLLECTED
     cgroup_memory_limit_mib: Maybe[int] = NOT_COLLECTED  # absent where there is no limit
     cgroup_oom_kills: Maybe[int] = NOT_COLLECTED  # processes of this group that the kernel killed
@@ -61,6 +63,7 @@ class Host(Facts, frozen=True, kw_only=True):
         NOT_COLLECTED  # "azure", "google", "amazon", ...; absent: none is known by its name
     )
     wsl: Maybe[bool] = NOT_COLLECTED  # /dev/dxg or a Microsoft kernel
+    wsl_device: Maybe[bool] = NOT_COLLECTED  # in WSL: /dev/dxg, through which Windows gives GPUs
     secure_boot: Maybe[bool] = NOT_COLLECTED
     lockdown: Maybe[str] = NOT_COLLECTED  # "none", "integrity", "confidentiality"
     selinux: Maybe[str] = NOT_COLLECTED  # "enforcing", "permissive", "disabled"

@@ -107,6 +107,7 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
         "iommu",  # of any device on the bus
         "machine-check",
         "read-only",  # a file system, after an error on it
+        "file-server",  # it does not respond, or does again
         "out-of-memory",  # a program was killed
         "suspend",  # the machine came back from a suspend or hibernation
         "ibt",  # the kernel's indirect branch tracking stopped the driver

@@ -11,8 +11,9 @@ from build import area_checks, document, snapshot
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import ProgramSetting, Unavailable
 from envcheck.facts.host import Disk, Host
+from envcheck.facts.kernel import Kernel, KernelEvent
 from envcheck.facts.network import Network
 from envcheck.facts.target import Framework
 from envcheck.findings.model import CheckResult
@@ -109,6 +110,16 @@ def test_the_control_group_counts_as_memory() -> None:
     assert judge("HOST-004", replace(DEBIAN, cgroup_memory_limit_mib=99_999)).outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("value", "committed", "outcome"),
+    [("2", 63_900, "warn"), ("2", 20_000, "pass"), ("0", 63_900, "pass")],
+)
+def test_strict_overcommit(value: str, committed: int, outcome: str) -> None:
+    strict = ProgramSetting(name="vm.overcommit_memory", value=value, source="/proc/sys/vm")
+    changes = {"settings": [strict], "commit_limit_mib": 64_000, "committed_mib": committed}
+    assert judge("HOST-004", replace(DEBIAN, **changes)).outcome == outcome
+
+
 # disks
 
 
@@ -166,7 +177,35 @@ def test_directories_that_cannot_be_written(role: str, facts: Any, outcome: str)
     assert judge("HOST-005", with_disk(role, **facts)).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("kind", "code", "last", "outcome"),
+    [
+        ("file-server", "HOST-007", "nfs: server 10.0.0.5 not responding, still trying", "warn"),
+        ("file-server", "HOST-007", "nfs: server 10.0.0.5 OK", "pass"),
+        ("read-only", "HOST-005", "EXT4-fs (sdb1): Remounting filesystem read-only", "warn"),
+    ],
+)
+def test_disks_in_the_kernel_log(kind: Any, code: str, last: str, outcome: str) -> None:
+    lines = ["nfs: server 10.0.0.5 not responding, still trying", last]
+    log = [KernelEvent(kind=kind, text=text) for text in lines]
+    assert judge(code, DEBIAN, kernel=Kernel(log=log)).outcome == outcome
+
+
 # limits
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"cpus_allowed": 1}, "warn"),
+        ({"cpus_allowed": 8}, "pass"),
+        ({"cgroup_cpu_limit": 0.5}, "warn"),
+        ({"cpus_allowed": 1, "cpus_present": 1}, "pass"),
+    ],
+)
+def test_cpus_that_feed_the_gpus(changes: dict[str, Any], outcome: str) -> None:
+    host = replace(DEBIAN, **{"cpus_present": 64, **changes})
+    assert results(host, nvml=h100.nvml([h100.gpu(0)]))["HOST-011"].outcome == outcome
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from build import snapshot
 from judged import results
 from msgspec.structs import replace
 
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import ProgramSetting, Unavailable
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import ConfigLine, DkmsState, Kernel, KernelEvent, ModuleOption
@@ -35,6 +35,28 @@ def devices(**changes: Any) -> list[PciDevice]:
         h100.pci_device(address, **(changes if n == h100.VICTIM else {}))
         for n, address in enumerate(h100.ADDRESSES)
     ]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gpu_support", "facts", "key"),
+    [
+        ("4.4.0-19041-Microsoft", "", {"wsl_device": False}, "wsl-1"),
+        ("6.6.87.2-microsoft-standard-WSL2", "", {"wsl_device": False}, "wsl-without-gpu"),
+        ("6.6.87.2-microsoft-standard-WSL2", "false", {"wsl_device": False}, "wsl-gpus-off"),
+        ("6.6.87.2-microsoft-standard-WSL2", "false", {"wsl_device": True}, ""),
+        (
+            "6.6.87.2-microsoft-standard-WSL2",
+            "",
+            {"wsl_device": False, "container": "docker"},
+            "",
+        ),
+    ],
+)
+def test_wsl_without_a_gpu(kernel: str, gpu_support: str, facts: dict[str, Any], key: str) -> None:
+    given = ProgramSetting(name="wsl2.gpuSupport", value=gpu_support, source="%UserProfile%")
+    host = replace(BARE, wsl=True, kernel=kernel, settings=[given], **facts)
+    found = results(snapshot(host=host), AREAS)["PCI-001"].findings
+    assert [one.cause.key for one in found] == [key] * bool(key)
 
 
 def machine(found: list[PciDevice], **sections: Any) -> Snapshot:

@@ -9,7 +9,7 @@ from ..driver_on_disk import driver_files
 from ..driver_state import HOLDERS, NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import event_evidence
-from ..reading import Skip, SnapshotView, facts_of, facts_or, is_absent, known, need
+from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, word
 from .error_codes import CUDA, causes
@@ -46,6 +46,16 @@ _WSL_MEMORY = fail(
     " %UserProfile%\\.wslconfig), then restart WSL from Windows.",
     "nvidia-smi -L",
     "wsl.exe --shutdown  # in Windows",
+)
+_ADDRESS_SPACE = _WSL_MEMORY.variant(
+    "cuda-address-space-limit",
+    headline="CUDA does not start",
+    sentence="cuInit fails with {code} ({name}): a process may use only {mib} MiB of address space here"
+    " (ulimit -v), and CUDA reserves far more than the memory that it uses; no framework can use a GPU.",
+    remedy="Take the limit away where the job is started (a batch system's vmem, 'as' in limits.d), and limit"
+    " memory by control groups instead.",
+    commands=("ulimit -v unlimited",),
+    source="getrlimit(2), RLIMIT_AS; pytorch#35710",
 )
 _HMM = fail(
     "uvm-hmm-fails",
@@ -102,6 +112,7 @@ _SILENT = fail(
         *_CODES.values(),
         _NODE_LOST,
         _WSL_MEMORY,
+        _ADDRESS_SPACE,
         _HMM,
         _AFTER_SUSPEND,
         _NO_LIBCUDA,
@@ -159,6 +170,10 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
             cause, advice = _NODE_LOST, lost_gpus(view)
         elif code == 2 and on_wsl(view):
             cause = _WSL_MEMORY
+        limit = fact(view.machine.host, "address_space_kib") or -1
+        if code in (2, 304) and limit > 0:
+            cause = _ADDRESS_SPACE
+            evidence.append(view.evidence("machine.host.address_space_kib"))
         kernel = facts_or(view.machine.kernel, Kernel)
         slept = [one for one in known(kernel.log) or [] if one.kind == "suspend"]
         if code == 999 and slept and cause is not _NODE_LOST:
@@ -169,7 +184,9 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
             cause = _HMM
             evidence.append(view.evidence("machine.kernel.uvm_parameters", "uvm_disable_hmm = N"))
         some = plural(len(gpus), "GPU")
-        yield cause.found((), evidence, advice=advice, code=code, name=name, gpus=some)
+        yield cause.found(
+            (), evidence, advice=advice, code=code, name=name, gpus=some, mib=limit // 1024
+        )
 
 
 def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:

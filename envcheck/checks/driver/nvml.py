@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..container_start import lost_gpus, start_with_gpus
+from ..driver_on_disk import driver_files
 from ..driver_state import (
     HOLDERS,
     NO_DRIVER,
@@ -13,7 +14,7 @@ from ..driver_state import (
     driver_libraries,
 )
 from ..gpus import error_code
-from ..reading import Nvml, SnapshotView, facts_of, facts_or, known, need
+from ..reading import Kernel, Nvml, SnapshotView, facts_of, facts_or, known, need
 from ..verdicts import Passed, Remedy, Verdict, Verdicts, check, fail
 from .error_codes import NVML, causes
 from .hang import died, silent, stuck_in
@@ -31,6 +32,17 @@ _LOST = fail(
     "the container has lost its GPUs",
     "NVML does not start: the device nodes are in this container, and opening them fails, as where it has"
     " lost its GPUs; no tool can see the GPUs.",
+)
+_NO_LINKS = fail(
+    "driver-libraries-without-links",
+    "the driver's libraries lack their links",
+    "NVML does not start: this container has {file}, and no link of the name libnvidia-ml.so.1 to it, which"
+    " NVIDIA's tool makes by ldconfig when a container starts; no tool can see the GPUs.",
+    "Run ldconfig in the container. On the host, upgrade NVIDIA's container toolkit, or let it take the"
+    ' container\'s own ldconfig (ldconfig = "/sbin/ldconfig" in /etc/nvidia-container-runtime/config.toml).',
+    "sudo ldconfig",
+    "# on the host: sudo nvidia-ctk config --set nvidia-container-cli.ldconfig=/sbin/ldconfig --in-place",
+    source="nvidia-docker#1399",
 )
 _CRASHES = fail(
     "nvml-crashes",
@@ -59,7 +71,7 @@ _SILENT = _CRASHES.variant(
 @check(
     "DRV-001",
     title="NVML answers",
-    causes=[*_CODES.values(), _NO_LIST, _LOST, _HANGS, _CRASHES, _SILENT],
+    causes=[*_CODES.values(), _NO_LIST, _LOST, _NO_LINKS, _HANGS, _CRASHES, _SILENT],
     about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver. Where it"
     " does not start, no tool can list a GPU, and CUDA usually does not start either.",
     sources=["nvml.h, nvmlReturn_t; nvidia-container-toolkit#33, #48, #1227"],
@@ -108,6 +120,11 @@ def _does_not_start(view: SnapshotView, code: int, error: str | None) -> Verdict
         )
     if container(view) and code == 999 and device_node(view, "/dev/nvidiactl"):
         cause, advice = _LOST, lost_gpus(view)
+    files = driver_files(facts_or(view.machine.kernel, Kernel))
+    bare = [one.path for one in files if one.library == "libnvidia-ml" and code == 12]
+    if container(view) and bare:
+        shown_file = view.evidence("machine.kernel.driver_files", bare[0])
+        return _NO_LINKS.found((), [*evidence, shown_file], file=bare[0])
     if code == 12:
         commands += driver_libraries(view)
     return cause.found((), evidence, commands=commands, advice=advice, code=code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...data.versions import parse_version
 from ...facts.host import Disk
+from ..kernel.events import from_log, lines_of
 from ..nvidia_devices import event_evidence
 from ..reading import CannotJudge, Kernel, SnapshotView, fact, facts_or, known, need
 from ..verdicts import (
@@ -73,12 +74,22 @@ NOT_THERE = warn(
     source="mkstemp(3), tempfile: TMPDIR",
 )
 HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
+_LINES = lines_of("HOST-005")
 
 
 @check(
     "HOST-005",
     title="Room for environments, caches and temporary files",
-    causes=(FULL, TIGHT, NO_INODES, NO_EXECUTION, READ_ONLY, HOME_READ_ONLY, NOT_THERE),
+    causes=(
+        FULL,
+        TIGHT,
+        NO_INODES,
+        NO_EXECUTION,
+        READ_ONLY,
+        HOME_READ_ONLY,
+        NOT_THERE,
+        *_LINES.values(),
+    ),
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
     " GB, in the installer's cache or among the temporary files.",
     sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
@@ -86,6 +97,8 @@ HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
 )
 def room(view: SnapshotView) -> Verdicts:
     disks = places.disks(view, "home", "cache", "environments", "temporary")
+    if not any(known(disk.read_only) for disk in disks):
+        yield from from_log(view, _LINES)
     for group in places.by_mount(disks):
         try:
             yield from _space(view, group)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ...facts.host import Host
 from ...facts.network import Network
-from ..network.common import fabric, named
+from ..network.common import fabric, for_data_centres, named
+from ..network.common import gpus as seen_gpus
 from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need, or_else
 from ..system_commands import in_engine, systemctl
 from ..verdicts import Params, Passed, Subject, Verdicts, about, check, fill_in, unjudged, warn
@@ -178,3 +179,54 @@ def limits(view: SnapshotView) -> Verdicts:
             yield USERS_PROCESSES.found(subjects, evidence, limit=own, cpus=cpus)
         locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"
         yield Passed(f"{locked}, {'any number of' if files == -1 else files} files")
+
+
+FEW_CPUS = warn(
+    "too-few-cpus",
+    "too few CPUs to feed the GPUs",
+    "What is started here may use {cpus} of {present} CPUs{by}, for {gpus}: data loaders and the launching of"
+    " kernels share them, and the GPUs wait.",
+    "Give the job more CPUs. In Slurm, srun does not take --cpus-per-task over from sbatch; elsewhere, see"
+    " what has set the affinity (taskset, numactl, a launcher).",
+    "srun --cpus-per-task=8 …   # or: export SRUN_CPUS_PER_TASK=8",
+    "taskset -cp $$",
+    source="Lightning-AI/pytorch-lightning#18650; nvidia-docker#757",
+)
+
+
+@check(
+    "HOST-011",
+    title="The CPUs suffice to feed the GPUs",
+    causes=(FEW_CPUS,),
+    about="A control group's quota, or an affinity set by a scheduler, may leave a process a part of a CPU:"
+    " every worker of its data loader then shares that.",
+    sources=["sched_getaffinity(2); Linux kernel documentation, cgroup v1 and v2 CPU controllers"],
+)
+def cpus(view: SnapshotView) -> Verdicts:
+    host = host_of(view)
+    present = need(host.cpus_present, "the CPUs")
+    allowed, quota = known(host.cpus_allowed) or present, known(host.cgroup_cpu_limit)
+    gpus = len(seen_gpus(view))
+    few = min(allowed, present if quota is None else quota)
+    if gpus and few < 2 <= present // 2:
+        by_quota = quota is not None and quota <= allowed
+        field = "cgroup_cpu_limit" if by_quota else "cpus_allowed"
+        yield FEW_CPUS.found(
+            evidence=[view.evidence(f"machine.host.{field}")],
+            commands=in_engine(view, "cpus") if known(host.container) else FEW_CPUS.commands,
+            cpus=f"{few:g}",
+            present=present,
+            by=", by its control group's quota" if by_quota else ", by its affinity",
+            gpus="a GPU" if gpus == 1 else f"{gpus} GPUs",
+        )
+    balanced = any(
+        (one.name, one.value) == ("kernel.numa_balancing", "1")
+        for one in known(host.settings) or []
+    )
+    if balanced and (known(host.numa_nodes) or 0) > 1 and for_data_centres(view):
+        moves = (
+            "kernel.numa_balancing=1 moves pages between NUMA nodes while jobs run, which now and then"
+            " stalls a step for milliseconds; sudo sysctl kernel.numa_balancing=0 ends that"
+        )
+        yield Passed(moves, note=True)
+    yield Passed(f"{few:g} of {present} CPUs")

@@ -164,6 +164,8 @@ KILLED = LITTLE_MEMORY.variant(
     " batches and prefetch buffers, one process a GPU that loads the model at a time.",
     commands=["free -h", "sudo dmesg | grep -i 'out of memory'"],
 )
+_COMMITTED = table_causes("HOST-004")
+_NEARLY = 0.95  # of CommitLimit
 _TRAINS = re.compile(
     r"Kill(?:ed)? process \d{1,10} \(((?:python|pt_|torchrun|train|ray|vllm|jupyter)[^)]{0,30})"
 )
@@ -172,7 +174,7 @@ _TRAINS = re.compile(
 @check(
     "HOST-004",
     title="Enough memory for a training process",
-    causes=(LITTLE_MEMORY, KILLED),
+    causes=(LITTLE_MEMORY, KILLED, *_COMMITTED.values()),
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
     " reaches the GPU.",
     sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
@@ -187,6 +189,14 @@ def memory(view: SnapshotView) -> Verdicts:
     log = known(facts_or(view.machine.kernel, Kernel).log) or []
     lines = [one for one in log if one.kind == "out-of-memory" and _TRAINS.search(one.text)]
     kills = known(host.cgroup_oom_kills) or 0
+    asked, most = known(host.committed_mib) or 0, known(host.commit_limit_mib) or 0
+    refused = any("not enough memory" in one.text for one in log if one.kind == "out-of-memory")
+    near = f"{gigabytes(asked)} of {gigabytes(most)}"
+    conditions: Conditions = {
+        "committed": lambda: near if most and (refused or asked >= _NEARLY * most) else ""
+    }
+    settings = known(host.settings) or []
+    yield from wrong_here(view, _COMMITTED, "machine.host.settings", settings, conditions)
     if lines or kills:
         found = _TRAINS.search(lines[-1].text) if lines else None
         shown = [event_evidence(view, lines[-1])] if lines else []

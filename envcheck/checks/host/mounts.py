@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...facts.host import Disk
+from ..kernel.events import from_log, lines_of
 from ..reading import SnapshotView, Unavailable, known
 from ..verdicts import Passed, Verdicts, about_file, check, fail, word
 from . import places
@@ -15,10 +16,13 @@ SILENT = fail(
 )
 
 
+_LINES = lines_of(places.DEAD)
+
+
 @check(
     places.DEAD,
     title="Environments and caches are on disks that answer",
-    causes=(SILENT,),
+    causes=(SILENT, *_LINES.values()),
     about="A mount whose server is gone is a failure: every program that touches it hangs.",
     sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
 )
@@ -37,6 +41,7 @@ def local(view: SnapshotView) -> Verdicts:
                 mount=where,
                 roles=" or ".join(places.NAMES[role] for role in places.roles(*group)),
             )
+    yield from from_log(view, _LINES)
     for group in places.by_mount(places.disks(view, "cache", "environments")):
         yield from _remote(view, group)
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ...data.kernel import KernelLine
+from ...data.kernel import KernelLine, kernel_lines
 from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT, branch, driver_version
-from ..nvidia_devices import pci_gpus
-from ..reading import CannotJudge, Gpu, KernelEvent, PciDevice, SnapshotView, known
+from ..nvidia_devices import event_evidence, pci_gpus
+from ..reading import (
+    CannotJudge,
+    Gpu,
+    Kernel,
+    KernelEvent,
+    PciDevice,
+    SnapshotView,
+    facts_or,
+    known,
+)
 from ..system_commands import on_system
-from ..verdicts import Cause, Subject, about_device_at, about_gpu, word
+from ..verdicts import Cause, Finding, Subject, about_device_at, about_gpu, word
 
 _NEAR = 5.0  # seconds: lines that belong together
 _MINOR = re.compile(r"(?:minor number|watchdog found GPU) (\d{1,3})\b")
@@ -78,6 +87,21 @@ def line_cause(row: KernelLine) -> tuple[Cause, Cause | None]:
     if row.listed in ("", row.severity):
         return cause, cause if row.listed else None
     return cause, cause.variant(f"{row.key}-listed", severity=row.listed)
+
+
+def from_log(view: SnapshotView, lines: Mapping[KernelLine, Cause]) -> Iterator[Finding]:
+    """What the last line of each kind says, of the kernel's log."""
+    log = known(facts_or(view.machine.kernel, Kernel).log) or []
+    for row, cause in lines.items():
+        last = next((one for one in reversed(log) if one.kind in row.kinds), None)
+        if last is not None and row.fits(last.kind, last.text):
+            commands = line_commands(view, row, None)
+            yield cause.found(evidence=[event_evidence(view, last)], commands=commands)
+
+
+def lines_of(check: str) -> dict[KernelLine, Cause]:
+    """The causes of a check that are lines of no GPU."""
+    return {row: line_cause(row)[0] for row in kernel_lines(check)}
 
 
 def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> list[str]:

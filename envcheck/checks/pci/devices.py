@@ -37,6 +37,7 @@ from ..verdicts import (
     unjudged,
     word,
 )
+from . import wsl
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
@@ -63,14 +64,15 @@ REMOVED = fail(
 @check(
     "PCI-001",
     title="An NVIDIA GPU is on the PCI bus",
-    causes=(NO_GPU, REMOVED),
+    causes=(NO_GPU, REMOVED, *wsl.CAUSES),
     about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a framework can"
     " be judged. A GPU that only the driver lists (in a sandbox that hides /sys) counts too.",
     sources=["Linux kernel documentation, sysfs-pci; lspci(8)"],
 )
 def gpu_present(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
-        raise Skip(devices.ON_WSL)
+        yield from wsl.judge(view)
+        return
     listed = devices.listed_gpus(view)
     found = facts_of(view.machine.pci, "PCI devices").devices
     gpus = [device for device in known(found) or [] if device.kind == "gpu"]

@@ -95,11 +95,16 @@ KINDS = (
     ),
     ("read-only", "", re.compile(r"[Rr]emounting filesystem read-only")),
     ("out-of-memory", "", re.compile(r"^(?:Memory cgroup out|Out) of memory: Kill")),
+    ("out-of-memory", "__vm_enough_memory: ", re.compile(r"not enough memory")),
+    ("file-server", "", re.compile(r"^(?:nfs: server |CIFS: VFS: ).{1,120}(?:respond|OK$)")),
     ("uvm", "nvidia-uvm", re.compile(r"global fatal error")),
     (
         "peermem",
         "",
-        re.compile(r"^nv\w{0,10}[-_](?:peer)?mem[ :].{0,60}?invalid (?:context|page_table)"),
+        re.compile(
+            r"^nv\w{0,10}[-_](?:peer)?mem[ :].{0,60}?(?:invalid (?:context|page_table)"
+            r"|Unknown symbol ib_)"
+        ),
     ),
     ("modeset", "nvidia-modeset:", re.compile(r"ERROR: ")),
     (
@@ -139,8 +144,9 @@ KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these
 # Most lines of a log have none of these words: they are not looked at any further.
 WORDS = re.compile(
     rb"NVRM|nvidia|PM: suspend|PM: hiber|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down"
-    rb"|nv_mem|change power state|no space|RIP: |blocked for more than|soft lockup|DMAR: \["
-    rb"|ut of memory: Kill|filesystem read-only|IO_PAGE_FAULT|Hardware Error|Missing ENDBR"
+    rb"|nv_mem|nv_peer_mem|change power state|no space|RIP: |blocked for more than|soft lockup|DMAR: \["
+    rb"|ut of memory: Kill|__vm_enough_memory|nfs: server|CIFS: VFS"
+    rb"|filesystem read-only|IO_PAGE_FAULT|Hardware Error|Missing ENDBR"
 )
 
 

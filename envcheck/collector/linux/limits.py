@@ -21,7 +21,12 @@ def put_memory(facts, context):
         lines, trouble = {}, from_error(error)
     else:
         trouble = unavailable("absent", "not in " + source)
-    for name, key in (("memory_total_mib", "MemTotal"), ("memory_available_mib", "MemAvailable")):
+    for name, key in (
+        ("memory_total_mib", "MemTotal"),
+        ("memory_available_mib", "MemAvailable"),
+        ("commit_limit_mib", "CommitLimit"),
+        ("committed_mib", "Committed_AS"),
+    ):
         words = lines.get(key, "").split()
         known = words and words[0].isdecimal()
         facts.put(name, int(words[0]) // 1024 if known else trouble, source)

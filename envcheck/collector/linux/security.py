@@ -11,8 +11,10 @@ LOCKDOWN = "/sys/kernel/security/lockdown"
 SELINUX = "/sys/fs/selinux"
 
 
-# Settings of the kernel by which it keeps users from what containers without root need.
+# Settings of the kernel: by which it keeps users from what containers without root need; of memory.
 SETTINGS = (
+    "vm.overcommit_memory",
+    "kernel.numa_balancing",
     "user.max_user_namespaces",
     "kernel.unprivileged_userns_clone",
     "kernel.apparmor_restrict_unprivileged_userns",
@@ -26,10 +28,23 @@ def put_security(facts, context):
         value = context.text(path).strip()
         if value:
             found.append({"name": name, "value": value, "source": path})
+    if facts.get("wsl"):
+        found += _wsl_settings(context)
     facts.put("settings", found, "/proc/sys")
     _put_secure_boot(facts, context)
     _put_lockdown(facts, context)
     _put_selinux(facts, context)
+
+
+def _wsl_settings(context):
+    """Whether .wslconfig keeps the GPU away; the path as Windows writes it, without a user's name."""
+    for user in context.names("/mnt/c/Users"):
+        text = context.text("/mnt/c/Users/%s/.wslconfig" % user)
+        match = re.search(r"(?mi)^gpuSupport[ \t]*=[ \t]*(\w+)", text)
+        if match:
+            path = "%UserProfile%\\.wslconfig"
+            return [{"name": "wsl2.gpuSupport", "value": match.group(1), "source": path}]
+    return []
 
 
 def _put_secure_boot(facts, context):

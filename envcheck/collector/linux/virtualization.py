@@ -189,7 +189,7 @@ def _named(context, trusted):
 
 def put_wsl(facts, context):
     try:
-        release = context.read("/proc/sys/kernel/osrelease").lower()
+        release = context.read("/proc/sys/kernel/osrelease").strip().lower()
     except OSError as error:
         facts.put("wsl", from_error(error))
         return
@@ -199,3 +199,5 @@ def put_wsl(facts, context):
         device or "microsoft-standard" in release or release.endswith("-microsoft"),
         "/dev/dxg" if device else "/proc/sys/kernel/osrelease",
     )
+    if facts.get("wsl"):
+        facts.put("wsl_device", device, "/dev/dxg")
