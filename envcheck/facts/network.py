@@ -29,6 +29,7 @@ class RdmaPort(Facts, frozen=True, kw_only=True):
     link_layer: Maybe[str] = NOT_COLLECTED  # "InfiniBand", "Ethernet" (RoCE)
     rate_gbps: Maybe[float] = NOT_COLLECTED
     lanes: Maybe[int] = NOT_COLLECTED  # 1, 2, 4, 8, 12
+    errors: dict[str, int] = {}  # {counter: number}, those that are not 0
     gids: Maybe[list[int]] = NOT_COLLECTED  # of the first 16 entries, those that are filled
     routed_gids: Maybe[list[int]] = NOT_COLLECTED  # those of RoCE v2 that are not link-local
     interfaces: list[str] = []  # of these GIDs

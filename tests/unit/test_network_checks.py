@@ -60,6 +60,12 @@ def test_networks_that_are_well(name: str, gpus: int) -> None:
 # NET-001
 
 
+def test_gloo_takes_no_exclusions() -> None:
+    result = judge(networks.network(settings=[setting("GLOO_SOCKET_IFNAME", "^lo")]), "NET-001")
+    assert "names of interfaces, and no ^" in result.findings[0].message
+    assert commands(result) == ["export GLOO_SOCKET_IFNAME=eth0"]
+
+
 @pytest.mark.parametrize(
     ("value", "name", "meant"),
     [
@@ -130,6 +136,12 @@ def test_adapters_of_another_machine(value: str, outcome: str) -> None:
         ),
         ({3: port(state="INIT")}, "warn", "no subnet manager"),
         ({n: port(state="INIT") for n in range(8)}, "warn", "mlx5_7 has a link"),
+        ({0: port(lanes=1, rate_gbps=100.0)}, "warn", "mlx5_0 is active at 100 Gb/s over one lane"),
+        ({2: port(rate_gbps=40.0)}, "warn", "mlx5_2 is active at 40 Gb/s, while"),
+        ({n: port(rate_gbps=200.0) for n in range(2)}, "pass", ""),  # for storage
+        ({1: port(errors={"symbol_error": 90_000})}, "warn", "(symbol_error 90000)"),
+        ({1: port(errors={"link_downed": 12})}, "warn", "mlx5_1 has had far more errors"),
+        ({n: port(errors={"link_downed": 12}) for n in range(8)}, "pass", ""),  # a switch rebooted
         # as many without a cable as with one, and more: that is how it was built
         ({n: port(state="DOWN") for n in range(5)}, "pass", ""),
     ],
@@ -138,6 +150,12 @@ def test_ports_that_are_down(changed: dict[int, Any], outcome: str, words: str) 
     rdma = [adapter(n, changed.get(n, port())) for n in range(8)]
     result = judge(networks.infiniband(rdma=rdma), "NET-010")
     assert result.outcome == outcome and words in full_text(result)
+
+
+def test_an_adapter_with_a_part_of_its_pcie_lanes() -> None:
+    slow = adapter(0, link_width=4, max_link_width=16, slot_max_link_width=16)
+    (found,) = findings(networks.infiniband(rdma=[slow]), "NET-010")
+    assert "mlx5_0 has 4 of 16 of the PCIe lanes" in found
 
 
 def test_a_card_s_second_port_may_stay_free() -> None:
@@ -174,6 +192,13 @@ def test_a_bridge_before_the_adapter_in_a_job_of_two_machines() -> None:
     result = judge(bridged(), "NET-002")
     assert "br-0123456789ab first" in result.findings[0].message
     assert "export NCCL_SOCKET_IFNAME=eth0" in commands(result)
+
+
+def test_an_exclusion_that_lets_the_loopback_in() -> None:
+    given = setting("NCCL_SOCKET_IFNAME", "^docker0", "/etc/nccl.conf")
+    veth = interface("eth0", 3, "virtual")
+    result = judge(networks.network(interfaces=[LO, veth], settings=[given], nodes=2), "NET-002")
+    assert "NCCL takes lo first, since NCCL_SOCKET_IFNAME=^docker0" in full_text(result)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +297,18 @@ def test_settings(machine: Network | Snapshot, set_to: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "gids", "key"),
+    [("2.19.3", [3], "gid-of-old-nccl"), ("2.19.3", [0, 3], ""), ("2.21.5", [3], "")],
+)
+def test_the_gid_that_an_older_nccl_takes(version: str, gids: list[int], key: str) -> None:
+    packages = targets.packages(targets.dist("nvidia-nccl-cu12", version))
+    target = targets.good_target(packages=packages, tensorflow=None)
+    found = replace(routed(*gids), settings=[setting("MASTER_ADDR", "10.0.0.1")])
+    result = judge(whole(target, network=found), "NET-003")
+    assert [one.cause.key for one in result.findings] == [key] * bool(key)
+
+
+@pytest.mark.parametrize(
     ("addresses", "nodes", "outcome"),
     [(["127.0.1.1"], 2, "warn"), (["127.0.1.1"], 1, "skipped"), (["10.0.0.1"], 2, "pass")],
 )
@@ -338,15 +375,6 @@ def test_a_container_is_started_anew_once_for_its_adapters(nodes: list[str]) -> 
     assert (warned["HOST-009"], warned["NET-005"]) == (
         ("warn", "pass") if nodes else ("pass", "warn")
     )
-
-
-# NET-010
-
-
-def test_an_infiniband_link_with_one_lane_of_four() -> None:
-    narrow = [adapter(0, port(lanes=1, rate_gbps=100.0)), *[adapter(n) for n in range(1, 8)]]
-    (found,) = findings(networks.infiniband(rdma=narrow), "NET-010")
-    assert "mlx5_0 is active at 100 Gb/s over one lane" in found
 
 
 # NET-006

@@ -162,3 +162,7 @@ def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> Non
 
 def test_this_machine_s_own_interfaces() -> None:
     assert any(one["kind"] == "loopback" for one in interfaces.interfaces(Context({})))
+
+
+def test_a_rank_behind_the_first_is_a_job_of_several_machines() -> None:
+    assert network.nodes({"NODE_RANK": "1"}) == 2 and network.nodes({"NNODES": "3"}) == 3

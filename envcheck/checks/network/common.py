@@ -126,7 +126,9 @@ def best(interfaces: list[NetworkInterface]) -> NetworkInterface | None:
     found = [one for one in interfaces if usable(one) and is_real(one, every)]
     carried = {member for one in found for member in one.members}
     found = [one for one in found if one.name not in carried and known(one.ipv4) is not False]
-    return max(found, key=lambda one: known(one.speed_mbit) or 0, default=None)
+    others = [one for one in interfaces if usable(one) and known(one.kind) != "loopback"]
+    only = others[0] if len(others) == 1 else None  # as in a container
+    return max(found, key=lambda one: known(one.speed_mbit) or 0, default=only)
 
 
 def spans_machines(facts: Network) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...facts.network import Network, NetworkInterface
 from ..driver_state import container
 from ..reading import Skip, SnapshotView, known, need
+from ..settings import about_setting, change_setting, in_words
 from ..verdicts import Finding, Passed, Remedy, Verdicts, about_file, check, fill_in, warn, word
 from . import common
 from .horovod import built_with
@@ -25,8 +26,8 @@ ONLY_LO = warn(
 WRONG_FIRST = warn(
     "inner-interface-first",
     "training would take the wrong network",
-    "NCCL takes {first} first, which does not lead out of this machine, in a job of {nodes}"
-    " machines: processes elsewhere cannot reach it, and all of them hang.",
+    "NCCL takes {first} first{why}, which does not lead out of this machine, in a job of {nodes} machines:"
+    " processes elsewhere cannot reach it, and all of them hang.",
     _NAME_IT,
 )
 BRIDGES = warn(
@@ -62,12 +63,17 @@ def taken_interfaces(view: SnapshotView) -> Verdicts:
     if good is not None:
         every = {one.name: one for one in interfaces}
         yield from _open_mpi(view, facts, every, good)
-        if taken and common.spans_machines(facts) and not common.is_real(every[taken[0]], every):
+        inner = taken and taken[0] != good.name and not common.is_real(every[taken[0]], every)
+        if inner and common.spans_machines(facts):
             shown = ("interfaces", ", ".join(taken)), ("nodes", None)
+            given = common.setting(facts, "NCCL_SOCKET_IFNAME")
             yield WRONG_FIRST.found(
-                evidence=[view.evidence(f"seen.network.{at}", value) for at, value in shown],
+                [] if given is None else about_setting(given),
+                [view.evidence(f"seen.network.{at}", value) for at, value in shown],
                 commands=_export(good, "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"),
+                advice=None if given is None else change_setting(given, _NAME_IT[:-1], good.name),
                 first=taken[0],
+                why="" if given is None else f", since {in_words(given)} lets it in",
                 nodes=known(facts.nodes),
             )
     yield Passed("NCCL takes " + (", ".join(taken[:3]) or "no interface"))

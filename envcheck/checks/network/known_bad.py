@@ -46,7 +46,7 @@ KNOWN_BAD = warn(
 def versions(view: SnapshotView) -> Verdicts:
     if not gpus(view):
         raise Skip("there is no GPU")
-    components = {"driver": list(_driver(view)), "nccl": list(_nccl(view))}
+    components = {"driver": list(_driver(view)), "nccl": list(nccl_here(view))}
     if not any(components.values()):
         raise Skip("neither the driver's version nor NCCL's is known")
     direct = any(known(one.p2p_read) == "ok" for one in fact(view.machine.nvml, "pairs") or [])
@@ -71,7 +71,7 @@ def _driver(view: SnapshotView) -> Iterator[VersionHere]:
         yield VersionHere(version, view.evidence(path))
 
 
-def _nccl(view: SnapshotView) -> list[VersionHere]:
+def nccl_here(view: SnapshotView) -> list[VersionHere]:
     """Those that frameworks mapped, else those of wheels."""
     found: list[VersionHere] = []
     if view.snapshot.target is None:

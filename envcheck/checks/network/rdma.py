@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ...facts.host import Host
+from ...facts.network import RdmaPort
 from ..driver_state import NO_GPUS
-from ..nvidia_devices import host_facts, is_loaded, kernel_facts
+from ..kernel.events import from_log, lines_of
+from ..nvidia_devices import host_facts, is_loaded, is_virtual, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
-from ..system_commands import in_engine, in_image, on_system
-from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn, word
+from ..system_commands import in_engine, in_image, on_system, systemctl
+from ..verdicts import Cause, Passed, Remedy, Verdicts, about, about_file, check, warn
 from . import common
 
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
@@ -102,12 +105,36 @@ NARROW = warn(
     "{down} is active at {state}, and its kind has 4: everything between machines waits for its slow link.",
     "Look at its cable or transceiver: reseat it, or change it, at both ends.",
 )
+SLOW = NARROW.variant(
+    "infiniband-link-slow",
+    headline="an InfiniBand link is slower than its kind",
+    sentence="{down} is active at {state}, while {up} of the same kind have more: everything between machines"
+    " waits for the slowest link.",
+)
+ERRORS = NARROW.variant(
+    "rdma-link-errors",
+    headline="an RDMA link has many errors",
+    sentence="{down} has had far more errors on its link than others have ({state}): transfers are repeated,"
+    " or end with 'IBV_WC_RETRY_EXC_ERR'.",
+    remedy="Clean and reseat its cable or transceiver at both ends, or change it; then set the counters to"
+    " zero and compare them later.",
+    source="openfabrics.org, Overview of Error Counters; NVIDIA UFM, InfiniBand Port Counters",
+)
+LANES = NARROW.variant(
+    "rdma-adapter-narrow",
+    headline="an RDMA adapter has too few PCIe lanes",
+    sentence="{down} has {state} of the PCIe lanes that it and its slot share: it sends and receives at a"
+    " part of its speed.",
+    remedy="Reseat the adapter and its riser; check for a firmware setting that splits the slot.",
+)
+_MANY, _OFTEN, _FAR = 10_000, 10, 10  # errors, times that a link went down, times those of others
+_SLOWER = 4  # half the rate may be a switch for storage
 
 
 @check(
     "NET-010",
-    title="RDMA ports of one kind are all up",
-    causes=[PORT_DOWN, NO_MANAGER, NARROW],
+    title="RDMA ports are up, and as good as others of their kind",
+    causes=[PORT_DOWN, NO_MANAGER, NARROW, SLOW, ERRORS, LANES],
     about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
     " ports are down among cards of the same board that work is reported, and so is an InfiniBand port with a"
     " link that no subnet manager has set up. Of a card with two ports one is often left free.",
@@ -122,27 +149,69 @@ def ports_are_up(view: SnapshotView) -> Verdicts:
     ports = list(common.each_port(facts))
     if not ports or not common.gpus(view):
         raise Skip("no RDMA port, or no GPU")
-    infiniband = [one for one in ports if common.is_infiniband(one[1])]
-    waiting = [one for one in infiniband if known(one[1].state) in ("INIT", "ARMED")]
-    down = _down(ports, common.fabric(facts))
-    narrow = [one for one in infiniband if common.is_active(one[1]) and one[1].lanes == 1]
-    for cause, found in ((NO_MANAGER, waiting), (PORT_DOWN, down), (NARROW, narrow)):
-        for device, port in found:
-            kind = known(device.board)
-            up = [one for one in ports if known(one[0].board) == kind and common.is_active(one[1])]
-            states = ", ".join(filter(None, map(known, (port.state, port.physical_state))))
-            if cause is NARROW:
-                states = f"{known(port.rate_gbps) or 0:g} Gb/s over one lane"
-            name = common.named([(device, port)])
-            yield cause.found(
-                about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
-                [view.evidence("machine.network.rdma", f"{name} {states}")],
-                commands=["rdma link show", f"ibstat {word(device.name)}  # of infiniband-diags"],
-                down=name,
-                state=states,
-                up=common.named(up),
-            )
+    found = [
+        *((NO_MANAGER, one, _state(one[1])) for one in ports if _is_waiting(one[1])),
+        *((PORT_DOWN, one, _state(one[1])) for one in _down(ports, common.fabric(facts))),
+        *_worse(view, [one for one in ports if common.is_active(one[1])]),
+    ]
+    for cause, (device, port), state in found:
+        name, kind = common.named([(device, port)]), known(device.board)
+        every = [one for one in ports if known(one[0].board) == kind and common.is_active(one[1])]
+        best = max((_rate(one) for one in every), default=0)
+        up = [one for one in every if cause is not SLOW or _rate(one) == best]
+        manager = systemctl("enable --now", "opensm") + "  # on one machine, if no switch has one"
+        yield cause.found(
+            about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
+            [view.evidence("machine.network.rdma", f"{name} {state}")],
+            commands=["rdma link show", "ibstat  # of infiniband-diags", *_COMMANDS.get(cause, ())]
+            + [manager] * (cause is NO_MANAGER),
+            down=name,
+            state=state,
+            up=common.named(up),
+        )
     yield Passed(f"{sum(common.is_active(port) for _device, port in ports)} of {len(ports)} active")
+
+
+_COMMANDS = {ERRORS: ["sudo perfquery -x", "sudo perfquery -R  # sets them to zero"]}
+
+
+def _state(port: RdmaPort) -> str:
+    return ", ".join(filter(None, map(known, (port.state, port.physical_state))))
+
+
+def _is_waiting(port: RdmaPort) -> bool:
+    return common.is_infiniband(port) and known(port.state) in ("INIT", "ARMED")
+
+
+def _rate(one: common.Port) -> float:
+    return known(one[1].rate_gbps) or 0
+
+
+def _worse(
+    view: SnapshotView, active: list[common.Port]
+) -> Iterator[tuple[Cause, common.Port, str]]:
+    """What active ports lack beside the others of their kind, or beside what they could have."""
+    for one in active:
+        device, port = one
+        others = [p for p in active if known(p[0].board) == known(device.board) and p is not one]
+        faster = [p for p in others if _rate(p) >= _SLOWER * _rate(one)]
+        slow = [p for p in others if _rate(p) == _rate(one)]
+        rate = f"{_rate(one):g} Gb/s"
+        if common.is_infiniband(port) and known(port.lanes) == 1:
+            yield NARROW, one, f"{rate} over one lane"
+        elif common.is_infiniband(port) and _rate(one) and len(faster) > len(slow):
+            yield SLOW, one, rate
+        usual = [p[1].errors for p in others]
+        if any(
+            count >= (_OFTEN if name.startswith("link") else _MANY)
+            and all(count >= _FAR * other.get(name, 0) for other in usual)
+            for name, count in port.errors.items()
+        ):
+            yield ERRORS, one, ", ".join(f"{name} {count}" for name, count in port.errors.items())
+        lanes = known(device.max_link_width), known(device.slot_max_link_width)
+        width, most = known(device.link_width), min(filter(None, lanes), default=0)
+        if all(lanes) and width and width < most and not is_virtual(view):
+            yield LANES, one, f"{width} of {most}"
 
 
 def _down(ports: list[common.Port], serving: list[common.Port]) -> list[common.Port]:
@@ -176,10 +245,13 @@ NO_GPUDIRECT = warn(
 )
 
 
+_LINES = lines_of("NET-006")
+
+
 @check(
     "NET-006",
     title="RDMA adapters reach the GPUs' memory",
-    causes=[NO_GPUDIRECT],
+    causes=[NO_GPUDIRECT, *_LINES.values()],
     about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem,"
     " which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12).",
     sources=(
@@ -190,6 +262,7 @@ NO_GPUDIRECT = warn(
     follows=(*NO_GPUS, "KRN-003"),
 )
 def peer_memory(view: SnapshotView) -> Verdicts:
+    yield from from_log(view, _LINES)
     ports = [one for one in common.serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
     if not ports:
         raise Skip("the RDMA adapters are not NVIDIA's")

@@ -20,9 +20,10 @@ from ..settings import (
     wrong_here,
 )
 from ..target import installed_if_known
-from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail
+from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail, warn
 from . import common
 from .horovod import built_with
+from .known_bad import nccl_here
 
 
 def matches(value: str) -> Callable[[str], bool]:
@@ -125,8 +126,14 @@ def _interface(
     value = "" if good is None else good.name
     others = [each.name for each in interfaces if known(each.kind) != "loopback"]
     shown = ", ".join(others) or "only lo"
-    down = ", ".join(sorted(interface.name for interface in meant))
-    why = f"{down} is down or has no address" if down else f"this machine has {shown}"
+    why = f"this machine has {shown}"
+    if meant:
+        down = [each.name for each in meant if known(each.up) is False or not known(each.running)]
+        named = sorted(down or [each.name for each in meant])
+        verb = "is" if len(named) == 1 else "are"
+        why = f"{', '.join(named)} {verb} {'down' if down else 'without an address'}"
+    elif one.value.startswith("^") and one.name != _SOCKET:
+        why = f"it takes names of interfaces, and no ^; {why}"
     found = view.evidence("seen.network.interfaces", shown)
     if one is _RAYS:
         given: Params = {
@@ -146,6 +153,16 @@ def _interface(
     )
 
 
+FIRST_GID = warn(
+    "gid-of-old-nccl",
+    "NCCL takes a GID that is not routed",
+    "NCCL {version} takes the first entry of the GID table by itself (NCCL_IB_GID_INDEX is not set), which is"
+    " RoCE v1 or a link-local address on {ports}: connections to other machines end with 'Got completion with"
+    " error 12'.",
+    "Name an entry of RoCE v2 with the interface's address; NCCL from 2.21 on finds it by itself.",
+    source="NVIDIA/nccl#426; NVIDIA NCCL user guide, environment variables: NCCL_IB_GID_INDEX",
+)
+_CHOOSES_GID = Version("2.21")
 _PORT = re.compile(r":\d+")  # of an adapter in NCCL_IB_HCA
 _ROWS = table_causes("NET-003")
 
@@ -153,7 +170,7 @@ _ROWS = table_causes("NET-003")
 @check(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
-    causes=_ROWS.values(),
+    causes=[*_ROWS.values(), FIRST_GID],
     about="Many settings of NCCL, UCX and PyTorch's process groups are for finding a fault, or for another"
     " machine: left in a script or in /etc/nccl.conf they make jobs slow, or end them. Judged only if this"
     " machine has what they switch off.",
@@ -166,7 +183,27 @@ def fast_ways(view: SnapshotView) -> Verdicts:
     if not settings:
         raise Skip("nothing is set")
     yield from wrong_here(view, _ROWS, "seen.network.settings", settings, _conditions(view, facts))
+    yield from _first_gid(view, facts)
     yield Passed("nothing that this machine has is switched off")
+
+
+def _first_gid(view: SnapshotView, facts: Network) -> Iterator[Finding]:
+    old = next((one for one in nccl_here(view) if one.version < _CHOOSES_GID), None)
+    alone = common.setting(facts, "MASTER_ADDR") is None and not common.spans_machines(facts)
+    if old is None or alone or common.setting(facts, "NCCL_IB_GID_INDEX"):
+        return
+    roce = [one for one in common.fabric(facts) if not common.is_infiniband(one[1])]
+    routed = {common.named([one]): known(one[1].routed_gids) for one in roce}
+    ports = [name for name, entries in routed.items() if entries and 0 not in entries]
+    if ports:
+        index = max(routed[ports[0]] or [])
+        yield FIRST_GID.found(
+            about("variable", "NCCL_IB_GID_INDEX"),
+            [old.evidence, view.evidence("machine.network.rdma", f"RoCE v2 at {index}")],
+            commands=[f"export NCCL_IB_GID_INDEX={index}", "show_gids"],
+            version=str(old.version),
+            ports=", ".join(ports),
+        )
 
 
 def _conditions(view: SnapshotView, facts: Network) -> Conditions:

@@ -49,6 +49,8 @@ def _device(context, name):
         bridges=place[:-1] if place else absent,
         ports=_ports(context, folder),
     )
+    if isinstance(device["board"], dict):
+        device["board"] = context.fact(folder + "hca_type")
     if device["numa_node"] == -1:
         device["numa_node"] = unavailable("absent", "-1")
     return device
@@ -90,10 +92,20 @@ def _port(context, folder, number):
         "link_layer": context.fact(folder + "link_layer"),
         "rate_gbps": rate,
         "lanes": lanes,
+        "errors": _errors(context, folder + "counters/"),
         "gids": gids,
         "routed_gids": routed,
         "interfaces": interfaces,
     }
+
+
+_COUNTERS = ("symbol_error", "port_rcv_errors", "link_error_recovery", "link_downed")
+
+
+def _errors(context, folder):
+    """{counter: number} of those that are not 0."""
+    found = {name: context.fact(folder + name, int) for name in _COUNTERS}
+    return {name: count for name, count in found.items() if isinstance(count, int) and count}
 
 
 def parse_rate(text):

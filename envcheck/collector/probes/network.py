@@ -20,7 +20,8 @@ NAMES = frozenset(
     ).split()
 )
 # How many machines a job has, by those who start it; or how many processes, here and in all.
-_NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PET_NNODES")
+_NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PET_NNODES", "NNODES", "LWS_GROUP_SIZE")
+_RANKS = ("NODE_RANK", "GROUP_RANK", "LWS_WORKER_INDEX")  # of this machine, from 0 on
 _PROCESSES = (
     ("WORLD_SIZE", "LOCAL_WORLD_SIZE"),
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
@@ -83,7 +84,7 @@ def _names_of_processes(context):
 
 
 def nodes(environ):
-    """How many machines the job that this runs in has; 1 where processes of one machine are all."""
+    """How many machines at least the job that this runs in has; 1 where processes of one machine are all."""
     for name in _NODES:
         if environ.get(name, "").isdecimal():
             return int(environ[name])
@@ -91,4 +92,7 @@ def nodes(environ):
         counts = environ.get(every, ""), environ.get(local, "")
         if all(count.isdecimal() and int(count) for count in counts):
             return -(-int(counts[0]) // int(counts[1]))
+    ranks = [int(environ[name]) for name in _RANKS if environ.get(name, "").isdecimal()]
+    if any(ranks):
+        return max(ranks) + 1
     return unavailable("absent", "no variable of a job's")
