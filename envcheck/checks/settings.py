@@ -8,6 +8,7 @@ from typing import Any
 from ..data.settings import WrongSetting, wrong_settings
 from ..facts.base import ProgramSetting
 from ..facts.view import SnapshotView
+from .system_commands import on_system
 from .verdicts import Cause, Finding, Remedy, Subject, about, about_file, word
 
 ENVIRONMENT = "environment"  # a setting's source
@@ -70,8 +71,7 @@ def wrong_here(
             judged.add(one.name)
             advice = change_setting(one, row.remedy.rstrip("."), row.value)
             if row.commands:
-                place = word(one.source)
-                advice = Remedy(row.remedy, [c.replace("{place}", place) for c in row.commands])
+                advice = Remedy(row.remedy, list(_commands(view, row, one)))
             yield cause.found(
                 about_setting(one),
                 [view.evidence(fact, in_words(one))],
@@ -81,3 +81,12 @@ def wrong_here(
                 place=one.source,
                 here=here[-1] if here and isinstance(here[-1], str) else "",
             )
+
+
+def _commands(view: SnapshotView, row: WrongSetting, one: ProgramSetting) -> Iterator[str]:
+    """ "@WHAT" stands for the system's own commands."""
+    for command in row.commands:
+        if command.startswith("@"):
+            yield from on_system(view, command[1:])
+        else:
+            yield command.replace("{place}", word(one.source))

@@ -108,7 +108,7 @@ def test_each_distribution_has_its_way() -> None:
 # CTR-003
 
 
-# CTR-008, CTR-011
+# CTR-006, CTR-011
 
 
 def of_engines(code: str, host: Host, **changes: Any) -> CheckResult:
@@ -120,7 +120,7 @@ def of_engines(code: str, host: Host, **changes: Any) -> CheckResult:
 
 def test_the_library_and_cgroup_v2() -> None:
     host = Host(os_id="debian", cgroup_version=2)
-    result = of_engines("CTR-008", host, cli_version="1.7.0")
+    result = of_engines("CTR-006", host, cli_version="1.7.0")
     assert result.outcome == "warn"
     assert "apt install -y nvidia-container-toolkit" in commands(only(result))
 

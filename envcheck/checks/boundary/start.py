@@ -22,7 +22,7 @@ NOT_STARTED = fail(
     about="Between `run` and the first process, NVIDIA's tools mount devices and libraries into a"
     " container. If they fail, the engine ends with a long line; its last words are the reason.",
     sources=["engine_errors.csv; nvidia-docker#1699, #1551; nvidia-container-toolkit#289"],
-    follows=("KRN-001", "KRN-002", "CTR-002", "CTR-004", "CTR-007", "CTR-008", "CTR-011"),
+    follows=("KRN-001", "KRN-002", "CTR-002", "CTR-004", "CTR-006", "CTR-007", "CTR-011"),
 )
 def container_starts(view: SnapshotView) -> Verdicts:
     probe = view.inside.interpreter

@@ -6,10 +6,8 @@ from .. import containers as shared
 from ..container_start import COMPATIBLE, LINKS
 from ..driver_state import on_wsl
 from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
-from ..system_commands import on_system, systemctl
 from ..verdicts import Params, Passed, Verdicts, about, check, warn
 
-_CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
 UDEV_RULE = (
     'echo \'ACTION=="add", DEVPATH=="/bus/pci/drivers/nvidia",'
     ' RUN+="/usr/bin/nvidia-ctk system create-dev-char-symlinks --create-all"\''
@@ -146,55 +144,3 @@ def no_cgroups_fits(view: SnapshotView) -> Verdicts:
     evidence = [shown, shared.evidence(view, docker, "rootless")]
     words = "GPU access blocked by the operating system" if on_wsl(view) else "NVML: Unknown Error"
     yield (NO_RULES if off else RULES).found(about("engine", "docker"), evidence, words=words)
-
-
-OLD_LIBRARY = warn(
-    "library-before-cgroup-v2",
-    "NVIDIA's container library is too old for cgroup v2",
-    "libnvidia-container {version} does not know cgroup v2, which this system has, and 1.8 is the first that"
-    " does: no container with a GPU starts ('cgroup subsystem devices not found').",
-    "Upgrade NVIDIA's container toolkit. If that is not possible, boot with cgroup v1"
-    " (systemd.unified_cgroup_hierarchy=0), or set no-cgroups = true in"
-    " /etc/nvidia-container-runtime/config.toml and give containers the device nodes by --device.",
-)
-
-
-@check(
-    "CTR-008",
-    title="NVIDIA's container library knows this system's control groups",
-    causes=[OLD_LIBRARY],
-    about="libnvidia-container gives a container the right to open the GPUs' device nodes by its control"
-    " group, and knows version 2 of those since 1.8.",
-    sources=["libnvidia-container#111; nvidia-docker#1447, #1660; k8s-device-plugin#273"],
-    follows=shared.NO_GPU,
-)
-def library_knows_cgroups(view: SnapshotView) -> Verdicts:
-    shared.need_gpus(view)
-    containers = shared.containers_of(view)
-    version = need(containers.cli_version, "libnvidia-container")
-    docker = any(engine.name == "docker" for engine in containers.engines)
-    called = docker or bool(known(containers.oci_hooks)) or containers.kubernetes is not None
-    if known(containers.toolkit_mode) == "cdi" or not called:
-        raise Skip("no engine here calls libnvidia-container for device rules")
-    new_enough = shared.at_least(version, _CGROUP_V2)
-    if new_enough is None:
-        raise NotKnown("libnvidia-container's version")
-    if new_enough:
-        yield Passed(f"libnvidia-container {version}")
-        return
-    groups = facts_of(view.machine.host, "control groups").cgroup_version
-    if need(groups, "the version of control groups") != 2:
-        yield Passed(f"libnvidia-container {version}, cgroup v{groups}")
-    elif known(containers.toolkit_no_cgroups) is True:
-        yield Passed("no-cgroups = true: containers are given the device nodes by hand")
-    else:
-        node = containers.kubernetes
-        by_containerd = node is not None and known(node.engine) == "containerd"
-        fields = ("containers.cli_version", "host.cgroup_version")
-        toolkit = on_system(view, "container-toolkit")
-        restart = systemctl("restart", "containerd" if by_containerd else "docker")
-        yield OLD_LIBRARY.found(
-            evidence=[view.evidence(f"machine.{field}") for field in fields],
-            commands=["nvidia-container-cli --version", *toolkit, restart],
-            version=version,
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from ...data.engine_errors import explain
-from ...data.versions import parse_version
 from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
@@ -13,7 +12,7 @@ from ..container_start import mended
 from ..driver_state import container, on_wsl
 from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
-from ..reading import NotKnown, Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
+from ..reading import Skip, SnapshotView, Unavailable, facts_of, facts_or, known, need
 from ..system_commands import on_system, systemctl
 from ..verdicts import (
     Cause,
@@ -21,13 +20,11 @@ from ..verdicts import (
     Passed,
     Remedy,
     Unjudged,
-    Verdict,
     Verdicts,
     about,
     about_file,
     check,
     fill_in,
-    unjudged,
     warn,
     word,
 )
@@ -262,7 +259,6 @@ SNAP_BESIDE_TOOLKIT = NO_RUNTIME.variant(
     ),
     source="canonical/docker-snap#357, README",
 )
-_CLONE3 = (20, 10, 10)  # whose seccomp profile knows that system call
 _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap
 
 
@@ -396,65 +392,6 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
         return NOT_RESTARTED.found(about("engine", engine.name), evidence, place=defined.source)
     runtime = next(iter(engine.missing_runtimes), None)
     return cause.found(about("engine", engine.name), evidence, commands=commands, runtime=runtime)
-
-
-PODMAN_OLD = warn(
-    "podman-before-cdi",
-    "podman is too old for CDI",
-    "podman {version} is older than 4.1, the first with CDI: no option gives its containers a GPU, and it"
-    " silently ignores --gpus.",
-    "Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
-)
-
-
-DOCKER_OLD = warn(
-    "docker-before-clone3",
-    "docker is too old for today's images",
-    "docker {version} is older than 20.10.10: in images with glibc 2.34 or newer (Ubuntu 22.04, Debian 12) no"
-    " thread starts ('pthread_create failed: Operation not permitted', \"can't start new thread\").",
-    "Upgrade docker, and libseccomp with it.",
-    source="moby#42680; actions/runner-images#3812; docker-library/official-images#16829",
-)
-
-
-@check(
-    "CTR-006",
-    title="The engines are new enough",
-    causes=[PODMAN_OLD, DOCKER_OLD],
-    about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1. Its --gpus option is accepted"
-    " and silently ignored before 5.0. docker before 20.10.10 keeps newer C libraries from making threads.",
-    sources=["podman#19330, #20257, #21180; nvidia-container-toolkit#63"],
-    follows=shared.NO_GPU,
-)
-def versions(view: SnapshotView) -> Verdicts:
-    shared.need_gpus(view)
-    containers = shared.containers_of(view)
-    for engine in containers.engines:
-        version = known(engine.version if engine.name == "podman" else engine.server_version)
-        if engine.name == "docker":
-            parsed = parse_version(version or "")
-            if parsed is not None and parsed.release < _CLONE3:
-                shown = [shared.evidence(view, engine, "server_version")]
-                upgrade = on_system(view, "docker")
-                yield DOCKER_OLD.found(
-                    about("engine", "docker"), shown, commands=upgrade, version=version
-                )
-        elif engine.name == "podman":
-            yield _podman(view, engine, version)
-
-
-def _podman(view: SnapshotView, engine: Engine, version: str | None) -> Verdict:
-    new_enough = shared.at_least(version, shared.PODMAN_CDI)
-    if new_enough is None:
-        return unjudged(NotKnown("podman's version"), about("engine", "podman"))
-    if new_enough:
-        ignored = shared.at_least(version, (5, 0)) is False
-        return Passed(f"podman {version}{', use --device, it ignores --gpus' if ignored else ''}")
-    if known(shared.containers_of(view).oci_hooks):
-        return Passed(f"podman {version}, by NVIDIA's OCI hook")
-    commands = on_system(view, "podman-versions")
-    shown = [shared.evidence(view, engine, "version")]
-    return PODMAN_OLD.found(evidence=shown, commands=commands, version=version)
 
 
 GROUP_LOST = warn(

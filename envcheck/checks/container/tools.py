@@ -1,0 +1,53 @@
+"""The check on the versions of engines and of NVIDIA's container library."""
+
+from __future__ import annotations
+
+from ...facts.base import ProgramSetting
+from ...facts.host import Host
+from .. import containers as shared
+from ..reading import NotKnown, SnapshotView, facts_or, known
+from ..settings import Conditions, table_causes, wrong_here
+from ..verdicts import Passed, Verdicts, about, check, unjudged
+
+_ROWS = table_causes("CTR-006")
+
+
+@check(
+    "CTR-006",
+    title="The engines and NVIDIA's library are new enough",
+    causes=_ROWS.values(),
+    about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1, and silently ignores --gpus"
+    " before 5.0. docker before 20.10.10 keeps newer C libraries from making threads. libnvidia-container"
+    " opens device nodes to a container by its control group, and knows version 2 of those since 1.8.",
+    sources=["nvidia-container-toolkit#63; settings.csv, a source in every row"],
+    follows=shared.NO_GPU,
+)
+def versions(view: SnapshotView) -> Verdicts:
+    shared.need_gpus(view)
+    containers, host = shared.containers_of(view), facts_or(view.machine.host, Host)
+    names, node = {one.name for one in containers.engines}, containers.kubernetes
+    called = "docker" in names or bool(known(containers.oci_hooks)) or node is not None
+    conditions: Conditions = {
+        "no-hook": lambda: not known(containers.oci_hooks),
+        "cgroup-2": lambda: known(host.cgroup_version) == 2,
+        "device-rules": lambda: (
+            called
+            and known(containers.toolkit_mode) != "cdi"
+            and known(containers.toolkit_no_cgroups) is not True
+        ),
+    }
+    found = {
+        one.name: (one.version if one.name == "podman" else one.server_version, one.path)
+        for one in containers.engines
+        if one.name in ("docker", "podman")
+    }
+    found["libnvidia-container"] = (containers.cli_version, "nvidia-container-cli")
+    tools = [
+        ProgramSetting(name=f"{name}.version", value=known(version) or "", source=path)
+        for name, (version, path) in found.items()
+    ]
+    if any(one.name == "podman.version" and not one.value for one in tools):
+        yield unjudged(NotKnown("podman's version"), about("engine", "podman"))
+        return
+    yield from wrong_here(view, _ROWS, "machine.containers.engines", tools, conditions)
+    yield Passed(", ".join(f"{one.name[:-8]} {one.value}" for one in tools if one.value))
