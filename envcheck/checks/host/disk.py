@@ -37,7 +37,7 @@ FULL = fail(
 TIGHT = FULL.variant(
     "little-disk-space",
     severity="warn",
-    sentence="{where} has {gb} free: installing TensorFlow with its CUDA libraries takes up to {needed}"
+    sentence="{where} has {gb} free: installing a framework with its CUDA libraries takes up to {needed}"
     " there and would stop with 'No space left on device'.",
 )
 NO_INODES = FULL.variant(
@@ -141,17 +141,15 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         return
     cause = NO_INODES if out_of_files and free >= FULL_MIB else FULL if free < FULL_MIB else TIGHT
     what, place = "inodes" if cause is NO_INODES else "mib", word(mount(disk))
-    look = (
-        f"du --inodes -d 2 {place} | sort -n | tail"
-        if what == "inodes"
-        else "python3 -m pip cache purge"
-    )
+    look = ["python3 -m pip cache purge"] * ("cache" in held)
+    if what == "inodes":
+        look = [f"du --inodes -d 2 {place} | sort -n | tail"]
     yield cause.found(
         about_file(mount(disk)),
         [evidence(view, disk, f"free_{what}")],
         commands=[
             f"df -{'i' if what == 'inodes' else 'h'} {place}",
-            look,
+            *look,
             *_elsewhere(held, "one on a larger disk"),
         ],
         where=places.called(group),

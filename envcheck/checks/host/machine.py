@@ -57,7 +57,8 @@ NO_AVX = fail(
     "no-avx",
     "the CPU lacks instructions that the wheels use",
     "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported.",
-    "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX.",
+    "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX. Builds from source,"
+    " and conda's of TensorFlow 1.14, do without.",
 )
 AVX_HIDDEN = NO_AVX.variant(
     "avx-hidden",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...facts.host import Disk
 from ..kernel.events import from_log, lines_of
 from ..reading import SnapshotView, Unavailable, known
 from ..verdicts import Passed, Verdicts, about_file, check, fail, word
@@ -43,15 +42,8 @@ def local(view: SnapshotView) -> Verdicts:
             )
     yield from from_log(view, _LINES)
     for group in places.by_mount(places.disks(view, "cache", "environments")):
-        yield from _remote(view, group)
-
-
-def _remote(view: SnapshotView, group: list[Disk]) -> Verdicts:
-    disk = group[0]
-    filesystem = known(disk.filesystem)
-    if known(disk.network):
-        yield Passed(
-            f"{places.mount(disk)} is {filesystem}, a network file system: slow for environments"
-        )
-    elif filesystem:
-        yield Passed(f"{places.mount(disk)} is {filesystem}")
+        if filesystem := known(group[0].filesystem):
+            slow = ", a network file system: slow for environments" * (
+                known(group[0].network) is True
+            )
+            yield Passed(f"{places.mount(group[0])} is {filesystem}{slow}")
