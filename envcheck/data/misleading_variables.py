@@ -14,12 +14,13 @@ class MisleadingVariable(msgspec.Struct, frozen=True):
     """value: those that mislead, as a pattern of the whole text.
 
     when: what else has to hold. "sm80" of a visible GPU; "unwritable" or "absent" of the directory that it
-    names; "other-cuda" of PyTorch's CUDA. All others are requirements, of which one is installed.
+    names; "other-cuda" of PyTorch's CUDA; "unread" of a TensorFlow that does not read the variable. All
+    others are requirements, of which one is installed.
     """
 
     check: str
     key: str
-    variable: str
+    variable: tuple[str, ...]
     value: re.Pattern[str]
     when: tuple[str, ...]
     severity: Literal["fail", "warn"]

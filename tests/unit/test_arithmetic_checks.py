@@ -40,7 +40,7 @@ def on(code: str, area: str, version: str, variables: dict[str, str], **facts: A
 def test_mixed_precision_by_a_variable(
     version: str, variables: dict[str, str], outcome: str
 ) -> None:
-    result = on("ENV-014", "environment", version, variables)
+    result = on("ENV-010", "environment", version, variables)
     assert result.outcome == outcome
     for finding in result.findings:
         assert finding.remedy is not None

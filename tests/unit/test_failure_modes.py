@@ -126,7 +126,7 @@ ROWS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
     "21 protobuf": (targeted.new_protobuf, {"FRM-001": "fail"}),
     "22 pynvml": (targeted.old_pynvml, {"PKG-003": "warn"}),
     "23 TensorRT's cuDNN": (targeted.tensorrt_cudnn, {"LIB-006": "warn"}),
-    "24 a library crashes": (targeted.crashing_library, {"LIB-007": "warn"}),
+    "24 a library crashes": (targeted.crashing_library, {"LIB-006": "warn"}),
     "25 horovod": (targeted.hollow_horovod, {"PKG-011": "fail"}),
 }
 

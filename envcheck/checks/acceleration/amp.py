@@ -9,7 +9,6 @@ from ...facts.acceleration import SystemTrial
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...tensorcores.circumstances import directory
 from ..environment.misleading import is_true
-from ..environment.mixed_precision import KERAS_HAS_IT
 from ..kernel.events import gpu_at
 from ..reading import SnapshotView, known
 from ..target import pip_install
@@ -311,7 +310,7 @@ def _rewrite_again(seen: Seen, switches: list[str]) -> Remedy:
         commands = [f"unset {name}" for name in switches]
         return Remedy("Leave it to the rewrite what it takes.", commands)
     version = parse_version(seen.version)
-    if version is not None and version >= KERAS_HAS_IT:
+    if version is not None and version >= Version("2.4"):
         return Remedy(
             "Use Keras's policy, the supported way in this TensorFlow: "
             "tf.keras.mixed_precision.set_global_policy('mixed_float16')."

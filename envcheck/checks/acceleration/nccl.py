@@ -23,7 +23,6 @@ FOLLOWS = (
     "NET-001",
     "NET-008",
     "LIB-006",
-    "LIB-007",
 )
 # The trials' names, as the collector's system gives them.
 TOGETHER, ALONE = "all-reduce", "one rank"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.requirements import Requirement
 
 from ...data.misleading_variables import MisleadingVariable, misleading_variables
@@ -13,6 +15,7 @@ from ..target import (
     framework_facts,
     installed_if_known,
     need_gpus,
+    tensorflows,
     title_of,
     variables,
     version_of,
@@ -36,7 +39,8 @@ _CHECKS = {
     "ENV-010": (
         "Nothing in the environment switches Tensor Cores off",
         "NVIDIA's TensorFlow reads TF_DISABLE_CUBLAS_TENSOR_OP_MATH and similar variables, which keep"
-        " Tensor Cores from being used. Settings that are choices are shown as a detail.",
+        " Tensor Cores from being used, and others that ask for mixed precision, which other builds ignore."
+        " Settings that are choices are shown as a detail.",
     ),
     "ENV-017": (
         "No variable keeps programs from the GPU",
@@ -64,9 +68,9 @@ def _judge(code: str) -> Judge:
         values = variables(view)
         found = []
         for row in _ROWS:
-            value = values.get(row.variable, "").strip()
-            if row.check == code and value and row.value.fullmatch(value):
-                finding = _found(view, row, value)
+            for name in row.variable if row.check == code else ():
+                value = values.get(name, "").strip()
+                finding = _found(view, row, name) if row.value.fullmatch(value) and value else None
                 found += [finding] if finding else []
         yield from found
         if not found:
@@ -75,7 +79,7 @@ def _judge(code: str) -> Judge:
     return judge
 
 
-def _found(view: SnapshotView, row: MisleadingVariable, value: str) -> Finding | None:
+def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | None:
     gpu = cuda = ""
     users = []
     for word in row.when:
@@ -86,13 +90,16 @@ def _found(view: SnapshotView, row: MisleadingVariable, value: str) -> Finding |
         elif word == "other-cuda":
             torch = framework(view, "torch")
             cuda = (known(torch.built_cuda) if torch else "") or ""
-            if not cuda or cuda.replace(".", "") == value:
+            if not cuda or cuda.replace(".", "") == variables(view)[name]:
                 return None
         elif word == "unwritable":
             if fact(environment(view), "cuda_cache_writable") is not False:
                 return None
         elif word == "absent":
-            if row.variable not in (fact(environment(view), "absent_directories") or []):
+            if name not in (fact(environment(view), "absent_directories") or []):
+                return None
+        elif word == "unread":
+            if _reads_amp(view):
                 return None
         else:
             users.append(Requirement(word))
@@ -100,12 +107,26 @@ def _found(view: SnapshotView, row: MisleadingVariable, value: str) -> Finding |
         return None
     if row.check == "ENV-017":
         need_gpus(view)
-    return misset(view, _CAUSES[row.key], row.variable, gpu=gpu, cuda=cuda)
+    return misset(view, _CAUSES[row.key], name, gpu=gpu, cuda=cuda)
 
 
 def _installed(view: SnapshotView, wanted: Requirement) -> bool:
     version = version_of(installed_if_known(view).get(wanted.name))
     return version is not None and wanted.specifier.contains(version, prereleases=True)
+
+
+def _reads_amp(view: SnapshotView) -> bool:
+    """Whether TensorFlow reads its variables for mixed precision, or it is not known which one is here."""
+    facts = framework(view, "tensorflow")
+    if facts is None or not facts.imported:
+        return True
+    month = variables(view).get("NVIDIA_TENSORFLOW_VERSION", "")[:5]
+    if re.match(r"\d\d\.\d\d", month):
+        second = (known(facts.version) or "").startswith("2.")
+        return "19.03" <= month < ("21.10" if second else "99")
+    versions = [known(facts.version) or ""]
+    versions += [one.version for one in tensorflows(installed_if_known(view))]
+    return any("+nv" in one for one in versions)
 
 
 def _with_tf32(view: SnapshotView) -> str:

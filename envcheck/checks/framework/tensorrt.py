@@ -46,7 +46,7 @@ _FIRST_COMPATIBLE = 7  # from then on a newer minor version serves what was buil
         "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
         "tensorflow/tensorrt#85; TensorFlow's comparison of both versions (trt_convert.py)",
     ),
-    follows=("FRM-001", "FRM-007", "LIB-007"),
+    follows=("FRM-001", "FRM-007", "LIB-006"),
 )
 def tensorrt(view: SnapshotView) -> Verdicts:
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")

@@ -3,48 +3,76 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from ...data.sonames import sonames
 from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, Skip, SnapshotView, Unavailable, known
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
-from ..verdicts import Passed, Remedy, Unjudged, Verdicts, about, check, fail, warn, word
+from ..verdicts import (
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    about,
+    check,
+    fail,
+    warn,
+    word,
+)
 
 _DIED = re.compile(r"died by signal (\d+)|ended its process")
 _ABORTED = "6"
 _DRIVER = re.compile(r"(?<![\w.-])lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
+_BLIND = (*NO_GPUS_THERE, "DRV-004")
 REFUSED = warn(
     "library-refused",
     "an installed library cannot be loaded",
     "{libraries} cannot be loaded: {why}.",
+    follows=(*_BLIND, "LIB-002", "PKG-001", "PKG-002"),
 )
+_CRASHES = "loading a library crashes"
+_KILLS = "{library}{package} {fate}: a process that loads it dies"
+_NEEDED = f"{_KILLS}, and a framework here loads it."
+_AGAIN = "Install it again; if nothing needs it, uninstall it."
+NEEDED_CRASHES = fail("needed-library-crashes", _CRASHES, _NEEDED, _AGAIN)
+CRASHES = warn("library-crashes", _CRASHES, f"{_KILLS}.", _AGAIN)
 
 
 @check(
     "LIB-006",
     title="Installed libraries can be loaded",
-    causes=[REFUSED],
+    causes=[REFUSED, NEEDED_CRASHES, CRASHES],
     about="Each NVIDIA library in the target's wheels, and each that the loader knows by name, is loaded"
     " once in a process of its own. One that the loader refuses (an undefined symbol, a dependency or a"
-    " GLIBC version that is missing) will be refused in the middle of a run, too.",
-    sources=("dlopen(3), the loader's own messages", "tensorrt 8.5.3.1 beside cuDNN 9, observed"),
-    follows=(*NO_GPUS_THERE, "DRV-004", "LIB-002", "PKG-001", "PKG-002"),
+    " GLIBC version that is missing) will be refused in the middle of a run, too; others crash the process"
+    " that loads them, or never return.",
+    sources=(
+        "dlopen(3), the loader's own messages; signal(7)",
+        "tensorrt 8.5.3.1 beside cuDNN 9, tensorrt-lean without a GPU (signal 11), observed",
+    ),
+    follows=_BLIND,
 )
 def can_be_loaded(view: SnapshotView) -> Verdicts:
-    tried, works = _tried(view)
+    tried = loader_libraries(view)
+    if not tried:
+        raise Skip("no library was tried")
+    frameworks = framework_facts(view)
+    works = {soname(one) for each in frameworks for one in each.libraries if known(one.path)}
+    needed = {name for each in frameworks for name in _needed(each)}
     refused: dict[str, list[Library]] = {}
+    crashed: dict[str, Library] = {}
     without_driver = 0
-    for library in tried:
-        path = library.path
-        if not isinstance(path, Unavailable) or path.unavailable != "error":
-            continue
-        words = path.detail
-        if not words or _DIED.search(words) or soname(library) in works:
-            continue
-        if _DRIVER.search(words) and not gpus_present(view):
-            without_driver += 1
-        else:
-            refused.setdefault(words, []).append(library)
+    for one in (one for one in tried if soname(one) not in works):
+        path = one.path
+        if _fate(one):
+            crashed.setdefault(one.name, one)
+        elif isinstance(path, Unavailable) and path.unavailable == "error" and path.detail:
+            if _DRIVER.search(path.detail) and not gpus_present(view):
+                without_driver += 1
+            else:
+                refused.setdefault(path.detail, []).append(one)
     for words, libraries in refused.items():
         names = list(dict.fromkeys(map(soname, libraries)))
         yield REFUSED.found(
@@ -54,19 +82,27 @@ def can_be_loaded(view: SnapshotView) -> Verdicts:
             libraries=", ".join(names),
             why=words.splitlines()[0][:300].rstrip("."),
         )
+    for one in crashed.values():
+        yield _crash(view, one, needed)
     if without_driver:
         yield Unjudged("skipped", f"{without_driver} libraries need the driver's libcuda to load")
-    if not refused:
+    if not refused and not crashed:
         yield Passed(f"{sum(1 for one in tried if known(one.path))} libraries load")
 
 
-def _tried(view: SnapshotView) -> tuple[list[Library], set[str]]:
-    """(the libraries that were loaded by themselves, the SONAMEs that a framework was seen to load)."""
-    tried = loader_libraries(view)
-    if not tried:
-        raise Skip("no library was tried")
-    mapped = [one for facts in framework_facts(view) for one in facts.libraries]
-    return tried, {soname(one) for one in mapped if known(one.path)}
+def _crash(view: SnapshotView, library: Library, needed: Container[str]) -> Verdict:
+    fate, name = _fate(library), soname(library)
+    if fate.startswith("not tried"):
+        return Unjudged("could-not-run", f"{name}: {fate}", about("library", name))
+    owner, version = known(library.distribution), known(library.distribution_version) or ""
+    return (NEEDED_CRASHES if name in needed else CRASHES).found(
+        about("library", name),
+        [view.evidence("target.loader.libraries", f"{name} {fate}")],
+        commands=[pip_restore(view, owner, version)] if owner else [],
+        library=name,
+        package=f" of {owner} {version}" if owner else "",
+        fate=fate,
+    )
 
 
 def _reinstall(view: SnapshotView, libraries: list[Library]) -> Remedy:
@@ -79,48 +115,6 @@ def _reinstall(view: SnapshotView, libraries: list[Library]) -> Remedy:
             )
     look = f"ldconfig -p | grep -F {word(soname(libraries[0]))}"
     return Remedy("See where it is, and with ldd what it depends on.", [look])
-
-
-_CRASHES = "loading a library crashes"
-_KILLS = "{library}{package} {fate}: a process that loads it dies"
-_NEEDED = f"{_KILLS}, and a framework here loads it."
-_AGAIN = "Install it again; if nothing needs it, uninstall it."
-NEEDED_CRASHES = fail("needed-library-crashes", _CRASHES, _NEEDED, _AGAIN)
-CRASHES = warn("library-crashes", _CRASHES, f"{_KILLS}.", _AGAIN)
-
-
-@check(
-    "LIB-007",
-    title="Loading a library crashes nothing",
-    causes=[NEEDED_CRASHES, CRASHES],
-    about="Some libraries crash the process that loads them, or never return. envcheck loads each in a child"
-    " process.",
-    sources=("tensorrt-lean on a machine without a GPU, observed (signal 11)", "signal(7)"),
-    follows=(*NO_GPUS_THERE, "DRV-004"),
-)
-def crashes_nothing(view: SnapshotView) -> Verdicts:
-    tried, works = _tried(view)
-    needed = {name for facts in framework_facts(view) for name in _needed(facts)}
-    reported: set[str] = set()
-    for library in tried:
-        fate, name = _fate(library), soname(library)
-        if not fate or library.name in reported or name in works:
-            continue
-        reported.add(library.name)
-        if fate.startswith("not tried"):
-            yield Unjudged("could-not-run", f"{name}: {fate}", about("library", name))
-            continue
-        owner, version = known(library.distribution), known(library.distribution_version) or ""
-        yield (NEEDED_CRASHES if name in needed else CRASHES).found(
-            about("library", name),
-            [view.evidence("target.loader.libraries", f"{name} {fate}")],
-            commands=[pip_restore(view, owner, version)] if owner else [],
-            library=name,
-            package=f" of {owner} {version}" if owner else "",
-            fate=fate,
-        )
-    if not reported:
-        yield Passed(f"{len(tried)} loads, no crash")
 
 
 def _needed(facts: Framework) -> list[str]:
