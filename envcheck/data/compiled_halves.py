@@ -8,10 +8,15 @@ from . import rows
 
 
 class CompiledHalf(msgspec.Struct, frozen=True):
-    """needed: the package does nothing without it. place: where its source is, if not on PyPI."""
+    """needed: the package does nothing without it. place: where its source is, if not on PyPI.
+
+    alone: it computes without PyTorch; what is built for GPUs is always linked to CUDA. {cu} of its options
+    stands for "cu118".
+    """
 
     distribution: str
     needed: bool
+    alone: bool
     variables: str
     options: str
     place: str

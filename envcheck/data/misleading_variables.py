@@ -13,9 +13,9 @@ from . import rows
 class MisleadingVariable(msgspec.Struct, frozen=True):
     """value: those that mislead, as a pattern of the whole text.
 
-    when: what else has to hold. "sm80" of a visible GPU; "unwritable" or "absent" of the directory that it
-    names; "other-cuda" of PyTorch's CUDA; "unread" of a TensorFlow that does not read the variable. All
-    others are requirements, of which one is installed.
+    when: what else has to hold. "sm80" of a visible GPU; "unwritable", "absent" or "misspelt" of directories
+    that it names; "other-cuda" of PyTorch's CUDA; "unread" of a TensorFlow that does not read the variable.
+    All others are requirements, of which one is installed.
     """
 
     check: str

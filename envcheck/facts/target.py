@@ -173,6 +173,18 @@ class LinkedFile(Facts, frozen=True, kw_only=True):
     undefined: list[str] = []  # the first symbols of a framework that none of its libraries defines
 
 
+class Toolkit(Facts, frozen=True, kw_only=True):
+    """A CUDA toolkit that extensions may be compiled with, in the order in which PyTorch looks for one.
+
+    place: "aside" where it does not look; "PATH" of the first that PATH leads to.
+    """
+
+    place: Literal["CUDA_HOME", "CUDA_PATH", "PATH", "/usr/local/cuda", "aside"]
+    root: str
+    nvcc: Maybe[str] = NOT_COLLECTED  # "11.2.152"
+    lacks: list[str] = []  # headers of libraries that extensions include
+
+
 class Loader(Facts, frozen=True, kw_only=True):
     ld_library_path: list[str] = []
     libraries: list[Library] = []  # how: "dlopen" and "wheel"
@@ -180,6 +192,7 @@ class Loader(Facts, frozen=True, kw_only=True):
     on_path: list[
         LibraryFile
     ] = []  # CUDA runtimes and stubs of libcuda in LD_LIBRARY_PATH's directories
+    toolkits: Maybe[list[Toolkit]] = NOT_COLLECTED
     linked: Maybe[list[LinkedFile]] = NOT_COLLECTED  # without the frameworks' and NVIDIA's own
 
 
@@ -279,3 +292,5 @@ class Environment(Facts, frozen=True, kw_only=True):
     cuda_cache_writable: Maybe[bool] = NOT_COLLECTED
     # of the variables that name a toolkit those whose directory is not there
     absent_directories: list[str] = []
+    # of those that name directories: {one that is not there: one that is, and is nearly called so}
+    misspelt: dict[str, str] = {}

@@ -36,7 +36,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment, FrameworkGpu, Shadow
 from envcheck.findings.model import CheckResult
 
-CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 14, 15, 17)]
+CODES = [f"ENV-{number:03d}" for number in (1, 2, 4, 5, 7, 9, 10, 11, 15, 17)]
 
 
 def on(code: str, **values: str) -> CheckResult:
@@ -225,7 +225,11 @@ def test_tf32_switched_off_where_there_is_none() -> None:
     [
         (dist("numba", "0.60.0"), {"NUMBA_ENABLE_CUDASIM": "1"}, "fail"),
         (dist("numpy", "2.0.0"), {"NUMBA_ENABLE_CUDASIM": "1"}, "pass"),
-        (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "cpu"}, "warn"),
+        (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "cpu"}, "fail"),
+        (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "gpu"}, "fail"),
+        (dist("jax", "0.6.0"), {"XLA_FLAGS": "--xla_a=1 -\u2013xla_b=4"}, "fail"),
+        (dist("jax", "0.6.0"), {"XLA_FLAGS": "--xla_dump-to=/x-y --xla_b=4"}, "pass"),
+        (dist("torch", "2.6.0"), {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb=128"}, "fail"),
         (dist("jax", "0.6.0"), {"JAX_PLATFORMS": "cuda,cpu"}, "pass"),
         (dist("torch", "2.0.1"), {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "fail"),
         (dist("torch", "2.1.0"), {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "pass"),
@@ -238,12 +242,19 @@ def test_variables_of_packages(installed: Any, values: dict[str, str], outcome: 
 
 @pytest.mark.parametrize(
     ("place", "value", "outcome"),
-    [("CUDA_HOME", "", "pass"), ("CUDA_HOME", "gone", "warn"), ("BNB_CUDA_VERSION", "118", "warn")],
+    [
+        ("CUDA_HOME", "", "pass"),
+        ("CUDA_HOME", "gone", "warn"),
+        ("BNB_CUDA_VERSION", "118", "warn"),
+        ("LD_LIBRARY_PATH", "lcoal/cuda-10.1/lib64", "fail"),
+        ("LD_LIBRARY_PATH", "local/cuda-10.2/lib64", "pass"),
+    ],
 )
 def test_variables_that_lead_to_another_cuda(
     tmp_path: Path, place: str, value: str, outcome: str
 ) -> None:
-    given = str(tmp_path / value) if place == "CUDA_HOME" else value
+    (tmp_path / "local/cuda-10.1/lib64").mkdir(parents=True)
+    given = value if place == "BNB_CUDA_VERSION" else str(tmp_path / value)
     made = environment_probe.collect(Context({place: given})).values  # type: ignore[no-untyped-call]
     probes = {
         "packages": packages(dist("bitsandbytes", "0.45.0")),

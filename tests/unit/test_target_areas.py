@@ -21,7 +21,7 @@ RESTS_ON: dict[str, dict[str, Any]] = {
     "libraries": {"loader": failed(), "tensorflow": tensorflow(gpus=[], libraries=[])},
 }
 # Which judge nothing of what failed here.
-OF_ITS_OWN = {"PKG-016", "LIB-011", "ENV-015"}
+OF_ITS_OWN = {"PKG-016", "LIB-011", "LIB-012", "ENV-015"}
 
 
 def results(snapshot: Snapshot, area: str) -> list[CheckResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..reading import CannotJudge, Skip, SnapshotView
 from ..target import variables_if_known
@@ -18,12 +19,14 @@ def setting_evidence(view: SnapshotView, name: str) -> Evidence:
     return view.evidence("seen.environment.variables", f"{name}={value}")
 
 
-def misset(view: SnapshotView, cause: Cause, name: str, **params: Param) -> Finding:
-    """The cause, found on a variable, with the command that unsets it."""
+def misset(
+    view: SnapshotView, cause: Cause, name: str, right: Sequence[str] = (), **params: Param
+) -> Finding:
+    """The cause, found on a variable, with the commands that set it right, or the one that unsets it."""
     return cause.found(
         about("variable", name),
         [setting_evidence(view, name)],
-        commands=cause.commands or [f"unset {name}"],
+        commands=right or cause.commands or [f"unset {name}"],
         advice=None,
         variable=name,
         value=variables_if_known(view).get(name, ""),

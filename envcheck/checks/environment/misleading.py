@@ -21,6 +21,7 @@ from ..target import (
     version_of,
 )
 from ..verdicts import Cause, Finding, Passed, Verdicts, check
+from ..verdicts import word as shell_word
 from ..visible import visible
 from .common import CUDA_GUIDE, major, misset
 
@@ -80,7 +81,8 @@ def _judge(code: str) -> Judge:
 
 
 def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | None:
-    gpu = cuda = ""
+    gpu = cuda = gone = meant = ""
+    value = variables(view)[name]
     users = []
     for word in row.when:
         if word == "sm80":
@@ -90,7 +92,7 @@ def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | 
         elif word == "other-cuda":
             torch = framework(view, "torch")
             cuda = (known(torch.built_cuda) if torch else "") or ""
-            if not cuda or cuda.replace(".", "") == variables(view)[name]:
+            if not cuda or cuda.replace(".", "") == value:
                 return None
         elif word == "unwritable":
             if fact(environment(view), "cuda_cache_writable") is not False:
@@ -98,6 +100,12 @@ def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | 
         elif word == "absent":
             if name not in (fact(environment(view), "absent_directories") or []):
                 return None
+        elif word == "misspelt":
+            near = fact(environment(view), "misspelt") or {}
+            gone = next((one for one in value.split(":") if one in near), "")
+            if not gone:
+                return None
+            meant = near[gone]
         elif word == "unread":
             if _reads_amp(view):
                 return None
@@ -107,7 +115,9 @@ def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | 
         return None
     if row.check == "ENV-017":
         need_gpus(view)
-    return misset(view, _CAUSES[row.key], name, gpu=gpu, cuda=cuda)
+    right = [f"export {name}={shell_word(value.replace(gone, meant))}"] if gone else []
+    given = {"gpu": gpu, "cuda": cuda, "gone": gone, "meant": meant}
+    return misset(view, _CAUSES[row.key], name, right, **given)
 
 
 def _installed(view: SnapshotView, wanted: Requirement) -> bool:

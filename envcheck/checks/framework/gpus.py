@@ -52,6 +52,7 @@ _ASK = {
         "FRM-004",
         "FRM-005",
         "ENV-001",
+        "ENV-017",
     ),
 )
 @per_framework(built_with_cuda=True)

@@ -77,6 +77,7 @@ def lines_of(facts: Framework) -> list[str]:
         "LIB-005",
         "GPU-016",
         "ACC-007",
+        "ENV-017",
     ),
 )
 @per_framework()

@@ -29,8 +29,8 @@ FOR_CPUS = MISSING.variant(
     "compiled-half-for-cpus",
     severity="warn",
     headline="{package} was built without CUDA",
-    sentence="{package} was built without CUDA: none of its compiled extensions is linked to it. What they"
-    " compute fails on tensors of a GPU.",
+    sentence="{package} was built without CUDA: none of its compiled extensions is linked to it. It"
+    " computes on the CPU, and fails on tensors of a GPU.",
 )
 
 
@@ -68,11 +68,12 @@ def _judge(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Iterato
         own = [file for file in linked if known(file.distribution) == one.name]
         wants = [want.soname for file in own for want in file.wants]
         torch = target.framework(view, "torch")
-        built = torch is not None and known(torch.cuda_build) is True
+        built = torch is not None and known(torch.cuda_build) is True and wants != []
         cuda = any("cuda" in name or not framework_of(name) for name in wants)
-        if not built or not wants or cuda or len(linked) >= _KEPT:
+        if cuda or len(linked) >= _KEPT or not (built or half.alone):
             return
-        cause, shown = FOR_CPUS, f"{own[0].path}: {', '.join(dict.fromkeys(wants))}"
+        asked = ", ".join(dict.fromkeys(wants)) or "no library of CUDA's"
+        cause, shown = FOR_CPUS, f"{own[0].path if own else one.name}: {asked}"
     path = target.PLACE if cause is not FOR_CPUS else "target.loader.linked"
     yield cause.found(
         about("package", one.name),
@@ -86,10 +87,18 @@ def _build(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Remedy:
     torch = target.framework(view, "torch")
     cuda = ".".join((known(torch.built_cuda) or "").split(".")[:2]) if torch else ""
     what = target.pip_install(view, half.place or f"{one.name}=={one.version}")
-    options = f"--force-reinstall --no-deps --no-build-isolation --no-cache-dir {half.options}"
+    options = f"--force-reinstall --no-deps --no-cache-dir {half.options}"
+    if half.options.startswith("-f "):
+        options = options.format(cu=f"cu{cuda.replace('.', '') or '118'}")
+        return Remedy(
+            f"Install its build for CUDA, of {one.name}'s own index.", [f"{what} {options}"]
+        )
+    isolated = (
+        "" if half.alone else "--no-build-isolation"
+    )  # or else it is built for another PyTorch
     variables = f"{half.variables} " if half.variables else ""
     return Remedy(
         f"Install {one.name} again with its extensions. That takes a C++ compiler and the toolkit (nvcc) of"
-        f" {f'CUDA {cuda}' if cuda else 'the CUDA that PyTorch was built with'}.",
-        [f"{variables}{what} {options}".strip()],
+        f" {f'CUDA {cuda}' if cuda else 'a CUDA that the driver runs'}.",
+        [" ".join(f"{variables}{what} {isolated} {options}".split())],
     )

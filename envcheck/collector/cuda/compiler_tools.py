@@ -1,8 +1,9 @@
-"""Where ptxas and libdevice lie, which XLA needs to compile for a GPU: every place that it may look into.
+"""Where ptxas and libdevice lie, which XLA needs to compile for a GPU, and nvcc, which extensions need.
 
 Which of these places a framework of a version looks into, and in which order, is for the checks to say.
 """
 
+import glob
 import os
 import re
 
@@ -15,6 +16,7 @@ _CONFIGS = (
     "include/third_party/gpus/cuda/cuda_config.h",
     "include/external/local_config_cuda/cuda/cuda/cuda_config.h",
 )
+_HEADERS = ("cublas_v2.h", "curand_kernel.h", "cusparse.h", "cusolverDn.h")
 _LIMIT = 16  # files of one kind
 _ANSWER = 4.0  # seconds for ptxas --version
 
@@ -65,6 +67,36 @@ def _roots(context, homes, sys_path, prefix):
     roots += [("aside", folder) for folder in _listed(context, "/usr/local", "cuda-")]
     roots.append(("aside", "/usr/lib/cuda"))
     return roots
+
+
+def toolkits(context):
+    """A Toolkit's facts for each that has nvcc, or that a variable names."""
+    environ = context.environ
+    roots = [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    folders = environ.get("PATH", "").split(":")
+    roots += [("PATH", os.path.dirname(one.rstrip("/"))) for one in folders if _nvcc(context, one)][
+        :1
+    ]
+    roots += [("/usr/local/cuda", "/usr/local/cuda")]
+    roots += [("aside", one) for one in _listed(context, "/usr/local", "cuda-")]
+    found = []
+    for place, root in roots:
+        nvcc = _nvcc(context, os.path.join(root, "bin"))
+        if nvcc or place.startswith("CUDA_"):
+            version = _version(context, context.path(nvcc)) if nvcc else unavailable("absent")
+            lacks = [
+                name
+                for name in _HEADERS
+                if not os.path.isfile(context.path(os.path.join(root, "include", name)))
+                and not glob.glob(context.path(os.path.join(root, "targets/*/include", name)))
+            ]
+            found.append({"place": place, "root": root, "nvcc": version, "lacks": lacks})
+    return found[:_LIMIT]
+
+
+def _nvcc(context, folder):
+    path = os.path.join(folder, "nvcc")
+    return path if folder and os.path.isfile(context.path(path)) else ""
 
 
 def _listed(context, folder, start):

@@ -17,7 +17,7 @@ RELEVANT = re.compile(
     r"|bitsandbytes|causal-conv1d|detectron2|mamba-ssm|mmcv.*"
     r"|transformer-engine.*|transformers|flash-attn.*|onnxruntime.*|cutensor.*|opencv-.*|faiss-.*"
     r"|scipy|diffusers|huggingface-hub|flax|orbax-checkpoint|torchmetrics|pandas|scikit-learn|setuptools"
-    r"|deepspeed|basicsr|.*-cu1[1-9]|pip)\Z"
+    r"|deepspeed|basicsr|dgl|llama-cpp-python|.*-cu1[1-9]|pip)\Z"
 )
 
 # Distributions that install the package ``tensorflow``, as envcheck/data/packages.py has them.

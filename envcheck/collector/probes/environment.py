@@ -1,5 +1,6 @@
 """The variables that change how a GPU stack behaves. A list of what may be read, not of what may not."""
 
+import difflib
 import os
 import re
 
@@ -43,6 +44,8 @@ PREFIXES = tuple(
     ).split()
 )
 _DIRECTORIES = ("CUDA_HOME", "CUDA_PATH")  # of a toolkit
+_PATHS = 50  # directories
+_NUMBER = re.compile(r"\d+")
 _ALLOWED = re.compile(r"(?:%s).*\Z" % "|".join(PREFIXES), re.S)
 
 
@@ -59,6 +62,9 @@ def collect(context):
     named = [name for name in _DIRECTORIES if context.environ.get(name)]
     gone = [name for name in named if not os.path.isdir(context.path(context.environ[name]))]
     facts.put("absent_directories", gone, "stat(2)")
+    paths = [context.environ.get(name, "") for name in _DIRECTORIES + ("LD_LIBRARY_PATH",)]
+    near = {path: _nearly(context, path) for path in ":".join(paths).split(":")[:_PATHS] if path}
+    facts.put("misspelt", {path: there for path, there in near.items() if there}, "stat(2)")
     if context.environ.get("CUDA_CACHE_PATH"):
         facts.put("cuda_cache_writable", _writable(context.environ["CUDA_CACHE_PATH"]), "access(2)")
     return facts
@@ -70,3 +76,18 @@ def _writable(path):
     while not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+
+
+def _nearly(context, path):
+    """The directory that is there and nearly called so; "" where the path is, or its number differs."""
+    parts = path.rstrip("/").split("/")
+    for index in range(1, len(parts)):
+        above = "/".join(parts[:index]) or "/"
+        if not os.path.isdir(context.path(os.path.join(above, parts[index]))):
+            number = _NUMBER.findall(parts[index])
+            names = [one for one in context.names(above) if _NUMBER.findall(one) == number]
+            for name in difflib.get_close_matches(parts[index], names, 1, 0.8):
+                meant = "/".join(parts[:index] + [name] + parts[index + 1 :])
+                return meant if os.path.isdir(context.path(meant)) else ""
+            break
+    return ""

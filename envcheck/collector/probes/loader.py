@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-from ..cuda import libraries, library_loads, loader_search
+from ..cuda import compiler_tools, libraries, library_loads, loader_search
 from ..facts import Facts, from_error
 from ..packaging import linked, origins
 
@@ -36,6 +36,7 @@ def collect(context):
     facts.put("libraries", library_loads.load_all(requests, places, whence, _BUDGET))
     facts.put("aside", aside(context, sys.prefix), "files in conda's and the toolkits' directories")
     facts.put("on_path", on_path(context), "files in LD_LIBRARY_PATH's directories")
+    facts.put("toolkits", compiler_tools.toolkits(context), "files, nvcc --version")
     try:
         search = loader_search.Search(context, sys.executable)
         facts.put("linked", linked.Linked(sys_path, search, _HEADERS).facts(), "ELF headers")
