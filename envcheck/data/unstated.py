@@ -29,6 +29,13 @@ def unstated(name: str, version: str) -> tuple[tuple[str, str], ...]:
     )
 
 
+def mended_in(name: str, requires: str) -> str:
+    """The first release without a need that metadata does not state; "" where none is known."""
+    rows = (row for row in table("unstated_requirements") if row["name"] == name)
+    bound = next((row["versions"] for row in rows if row["requires"] == requires), "")
+    return bound[1:] if re.match(r"<\d", bound) else ""
+
+
 # As PyTorch Geometric and flash-attention write it: "2.1.2+pt21cu118", "2.5.8+cu12torch2.3cxx11abifalse".
 _BUILT_FOR = re.compile(r"(?:pt|torch)(\d)\.?(\d{1,2})(?!\d)")
 

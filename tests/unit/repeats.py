@@ -168,7 +168,7 @@ def pip_removes(command: str, _remedy: Remedy, machine: Machine) -> str:
 
 
 def _words(command: str) -> list[str]:
-    return shlex.split(command, comments=True)
+    return shlex.split(command.removeprefix("# or: "), comments=True)
 
 
 def _requirements(words: Iterable[str]) -> Iterator[Requirement]:

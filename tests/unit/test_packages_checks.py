@@ -25,7 +25,7 @@ from targets import (
     tensorflow,
 )
 
-from envcheck.facts.target import Distribution, Loader, Overwritten
+from envcheck.facts.target import Distribution, LinkedFile, Loader, Overwritten
 from envcheck.findings.model import CheckResult
 
 CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 8, 9, 11, 13, 22)]
@@ -349,6 +349,21 @@ def test_packages_that_a_gpu_is_too_old_for(
     result = judge(snapshot(target, **old), "PKG-022", "packages")
     assert result.outcome == outcome
     assert words in result.note + "".join(one.message for one in result.findings)
+
+
+@pytest.mark.parametrize(("cuda", "outcome"), [("12.4", "fail"), ("12.1", "skipped")])
+def test_a_library_for_each_cuda_but_pytorchs(cuda: str, outcome: str) -> None:
+    linked = [
+        LinkedFile(path=f"/x/libbitsandbytes_cuda{one}.so", distribution="bitsandbytes")
+        for one in ("118", "121", "121_nocublaslt")
+    ]
+    probes = {
+        "packages": packages(dist("torch", "2.6.0"), dist("bitsandbytes", "0.42.0")),
+        "loader": Loader(linked=linked),
+        "torch": tensorflow(name="torch", built_cuda=cuda),
+    }
+    result = judge(good_snapshot(**probes), "PKG-022", "packages")
+    assert result.outcome == outcome
 
 
 # PKG-013

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...data import table
-from ...data.sonames import component_of
+from ...data.sonames import component_of, sonames
 from ..installing import conda_install
 from ..reading import Framework, SnapshotView, fact, known
 from ..system_commands import on_system
@@ -178,6 +178,10 @@ def install_library(view: SnapshotView, soname: str, cuda: str = "") -> str:
     )
 
 
+# Of the CUDA majors that have wheels the minor whose files a table has.
+_LAST_MINOR = {"11": "11.8", "12": "12.5", "13": "13.0"}
+
+
 def wheel_of(soname: str, cuda: str) -> str:
     """The requirement of NVIDIA's wheel that holds a library; "" if there is none for that CUDA."""
     version = soname.partition(".so.")[2]
@@ -187,8 +191,11 @@ def wheel_of(soname: str, cuda: str) -> str:
         return ""
     if not major and part in ("cublas", "cuda-runtime", "nvjitlink"):
         major = version.partition(".")[0]
-    if major not in ("11", "12", "13"):
+    if major not in _LAST_MINOR:
         return ""
+    listed = sonames(_LAST_MINOR[major]).get(soname.partition(".so")[0], soname)
+    if version and listed != soname:
+        return ""  # that of an older minor: CUDA 11.0's libcusolver.so.10
     pinned = f"=={version}.*" if part == "cudnn" else ""
     # The wheels for CUDA 13 have no suffix, except for libraries with a version of their own.
     suffix = "" if major == "13" and part not in ("cudnn", "nccl") else f"-cu{major}"

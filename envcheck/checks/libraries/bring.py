@@ -8,7 +8,7 @@ from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
 from .. import target
 from ..builds import builds_of, install_command, misfits, newest_build
-from ..framework.causes import install_library
+from ..framework.causes import install_library, wheel_of
 from ..reading import Framework, Library, SnapshotView, fact, known
 from ..system_commands import on_system
 from ..target import loader_libraries, pip_install, soname
@@ -69,7 +69,7 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     cudnn = build.cudnn if build is not None else ""
     parts = list(dict.fromkeys(part for name in names if (part := component_of(name))))
     site = _site(facts)
-    if cuda.startswith("11") and parts and site:
+    if cuda.startswith("11") and parts and site and all(wheel_of(one, cuda) for one in names):
         pins = {"cudnn": _at_least(cudnn, cudnn)} if cudnn else {}
         wheels = [f"nvidia-{part}-cu11{pins.get(part, '')}" for part in parts]
         folders = [f"{site}/nvidia/{part.replace('-', '_')}/lib" for part in parts]
@@ -80,7 +80,7 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     fits = newest_build(view, "tensorflow", capabilities(view))
     if fits is None:
         return Remedy(f"{text}.", [*commands, install_library(view, names[0], "none")])
-    commands.append(install_command(view, fits))
+    commands.append(f"# or: {install_command(view, fits)}")
     return Remedy(f"{text}; or TensorFlow {fits.version}, which brings its own.", commands)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...facts.target import LinkedFile, WantedLibrary
 from ..reading import Skip, SnapshotView, facts_of, known, need
-from ..target import gpus_present
+from ..target import gpus_present, installed_if_known
 from ..verdicts import (
     Cause,
     Evidence,
@@ -36,9 +36,9 @@ PARTLY = Cause("part-cannot-load", "warn", _NOT_THERE, f"{_ASKS}that part of {{p
 OUT_OF_REACH = Cause(
     "bundled-library-without-its-parts",
     "warn",
-    "{package} does not find the parts of its cuDNN",
-    "{package} brings {file}, which loads {wanted} and the like when it is used: they lie in {place}, where"
-    " the loader does not look for it. It cannot load them unless another package has loaded them before.",
+    "{package} does not find {wanted}",
+    "{package} brings {file}, which loads {wanted} when it is used: that lies in {place}, where the loader"
+    " does not look. It cannot load it unless another package has loaded it before.",
     "Put that directory on the loader's path before the program starts.",
 )
 _OTHER = "{package} was built for another {framework}"
@@ -121,12 +121,15 @@ def _judge(view: SnapshotView, package: str, files: list[LinkedFile]) -> Iterato
 
 
 def _out_of_reach(view: SnapshotView, package: str, file: LinkedFile) -> Iterator[Finding]:
-    """A bundled library that loads its parts by their names, from where another package has them."""
+    """A bundled library that loads its parts by name, or TensorRT, from another package's directory."""
     stem = _BUNDLED.search(file.path)
-    named = [one for one in file.wants if one.how == "named" and known(one.origin) == "environment"]
-    for one in named if stem else []:
+    own = installed_if_known(view).get((known(file.distribution) or "").lower())
+    loads = any("tensorrt" in line for line in (own and known(own.requires)) or [package])
+    for one in file.wants:
         path = known(one.path) or ""
-        if stem and one.soname.startswith(stem[1] + "_"):
+        part = stem and one.how == "named" and one.soname.startswith(stem[1] + "_")
+        of_tensorrt = one.soname.startswith(("libnvinfer", "libnvonnxparser")) and not loads
+        if known(one.origin) == "environment" and (part or of_tensorrt):
             place = path.rpartition("/")[0]
             yield OUT_OF_REACH.found(
                 _about(file),
@@ -198,7 +201,7 @@ def _not_found(view: SnapshotView, package: str, broken: list[_Broken], cause: C
     return cause.found(
         _about(file),
         [Evidence("target.loader.linked", f"{file.path}: {', '.join(names)}", "ELF headers")],
-        advice=get_libraries(view, file, names, other_version=bool(instead)),
+        advice=get_libraries(view, file, names, instead),
         package=package,
         file=_name(file),
         wanted=", ".join(names[:3]) + more,

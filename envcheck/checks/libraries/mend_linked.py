@@ -8,8 +8,9 @@ from ...data.sonames import component_of
 from ...facts.target import LinkedFile
 from .. import target
 from ..framework.causes import wheel_of
+from ..installing import conda_install
 from ..reading import FRAMEWORKS, Distribution, SnapshotView, fact, known
-from ..target import named, owner_of, pip, pip_install, pip_restore
+from ..target import named, owner_of, pip, pip_install, pip_replace, pip_restore
 from ..verdicts import Remedy, word, words
 from .bring import onto_path
 
@@ -24,6 +25,9 @@ _FRAMEWORK = {
 _CUDA_HOME = {"horovod": "HOROVOD_CUDA_HOME", "nvidia-horovod": "HOROVOD_CUDA_HOME"}
 _NUMBERED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvJitLink)\.so\.(\d+)")
 _PINS = re.compile(r"(?:torch|tensorflow|jaxlib)\s?\(?==")
+_MADE_FOR = re.compile(r"-cuda(\d\d)x\Z")
+# std::string as compilers before GCC 5 write it; others write __cxx11 into its name.
+_OLD_ABI = re.compile(r"[A-Z]Ss(?![a-z])")
 _SOURCE = "--no-build-isolation --no-cache-dir"
 
 
@@ -38,23 +42,43 @@ def rebuild(view: SnapshotView, file: LinkedFile, framework: str) -> tuple[Remed
     owner = owner_of(target.installed_if_known(view), framework)
     installed = named(owner) if owner else f"the installed {title}"
     name, version = known(file.distribution), known(file.distribution_version) or ""
-    text = f"Install a release of it that was made for {installed}"
+    made_for = f"nstall a release of it that was made for {installed}"
     if not name:
-        return Remedy(f"{text}, or build it again here."), title, installed
+        return Remedy(f"I{made_for}, or build it again here."), title, installed
     wanted = [name, f"{owner.name}=={owner.version}"] if owner else [name]
-    commands = [pip(view, f"install --upgrade {words(wanted)}")]
+    release = pip(view, f"install --upgrade {words(wanted)}")
+    again = f"{pip_restore(view, name, version)} {_SOURCE}"
+    if any(_OLD_ABI.search(one) and "cxx11" not in one for one in file.undefined):
+        conda = fact(view.target.interpreter, "kind") == "conda"
+        compiler = [conda_install(view, "-c conda-forge gxx_linux-64")] if conda else []
+        text = (
+            "Build it again with GCC 5 or later: what compiled it wrote C++ names as older ones do."
+        )
+        return Remedy(text, [*compiler, again]), title, installed
     if _may_be_built(view, file):
-        text += "; or build this one again, which needs a C++ compiler"
-        commands.append(f"{pip_restore(view, name, version)} {_SOURCE}")
-    return Remedy(f"{text}.", commands), title, installed
+        text = (
+            "Build it again for what is here, which takes a C++ compiler, and for kernels nvcc; or"
+            f" i{made_for}."
+        )
+        return Remedy(text, [again, f"# or: {release}"]), title, installed
+    return Remedy(f"I{made_for}.", [release]), title, installed
 
 
 def get_libraries(
-    view: SnapshotView, file: LinkedFile, names: list[str], other_version: bool
+    view: SnapshotView, file: LinkedFile, names: list[str], instead: list[str]
 ) -> Remedy:
-    """What brings a file the libraries that it lacks. other_version: other versions of them are there."""
+    """What brings a file the libraries that it lacks. instead: the like of them that are there."""
     name, version = known(file.distribution), known(file.distribution_version) or ""
     cuda = _cuda(view)
+    there = re.search(r"/cuda-(\d+)", instead[0]) if instead else None
+    made_for = _MADE_FOR.search(name or "")
+    if name and there and made_for and made_for[1] != there[1]:
+        other = f"{name[: made_for.start(1)]}{there[1]}{name[made_for.end(1) :]}"
+        text = f"It is for CUDA {made_for[1]}, and CUDA {there[1]} is here: install {other} in its place."
+        return Remedy(text, [pip_replace(view, other, name)])
+    # Parts of one library have its version: libcudnn_ops.so.9 of libcudnn.so.9.
+    versions = {one.rpartition(".so.")[2] for one in names}
+    other_version = any(one.rpartition(".so.")[2] not in versions for one in instead)
     if name and other_version and _may_be_built(view, file):
         minor = ".".join(cuda.split(".")[:2])
         home = _CUDA_HOME.get(name.lower(), "CUDA_HOME")

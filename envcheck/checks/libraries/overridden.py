@@ -13,9 +13,10 @@ from ...data.versions import parse_version
 from ...facts.target import Loader
 from .. import target
 from ..reading import Framework, Library, SnapshotView, facts_of, known
-from ..target import about_framework, mapped, soname, title_of
-from ..verdicts import Cause, Finding, Passed, Verdict, Verdicts, about_file, check
+from ..target import about_framework, directory, mapped, soname, title_of
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdict, Verdicts, about_file, check
 from ..visible import capabilities
+from .bring import onto_path
 from .loaded import owner_in_words, wheel_libraries
 
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
@@ -37,6 +38,7 @@ OVERRIDES = Cause(
     "LD_LIBRARY_PATH overrides the wheels",
     "LD_LIBRARY_PATH makes {framework} use {file}{more} instead of the installed wheels ({parts}).",
     *_REMOVE,
+    follows=("LIB-002", "LIB-005", "FRM-007"),
 )
 OLD_TOOLKIT = Cause(
     "ld-library-path-old-toolkit",
@@ -139,17 +141,25 @@ def _in_each(view: SnapshotView, facts: Framework) -> Verdicts:
     if not facts.imported:
         yield _broken_import(view, facts, wheels)
         return
-    taken = _taken([one for several in mapped(facts).values() for one in several], wheels)
+    every = [one for several in mapped(facts).values() for one in several]
+    taken = _taken(every, wheels)
     if not taken:
         yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has")
         return
     file = known(taken[0].path)
+    by_variable = [one for one in every if known(one.origin) == "LD_LIBRARY_PATH"]
+    advice = None
+    if any(soname(one) not in wheels for one in by_variable):
+        folders = dict.fromkeys(directory(wheels[soname(one)]) for one in taken)
+        text = "Put the wheels' directories before it: other libraries are found by that variable alone."
+        advice = Remedy(text, [onto_path(list(folders))])
     yield OVERRIDES.found(
         about_framework(facts),
         [
             view.evidence("target.loader.ld_library_path"),
             view.evidence(f"target.{facts.name}.libraries", file),
         ],
+        advice=advice,
         framework=title,
         file=file,
         more=f" and {len(taken) - 1} more" if len(taken) > 1 else "",

@@ -11,8 +11,9 @@ from packaging.utils import canonicalize_name
 
 from ...data.packages import TENSORFLOWS, component, cuda_major
 from ...data.sonames import COMPONENT, component_of
-from ...data.unstated import built_for
+from ...data.unstated import built_for, mended_in
 from ...data.versions import parse_version
+from ..builds import builds_of
 from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
 from ..target import (
     PLACE,
@@ -25,7 +26,7 @@ from ..target import (
     pip_restore,
     version_of,
 )
-from ..verdicts import Passed, Verdicts, about, check, fail, warn, words
+from ..verdicts import Passed, Remedy, Verdicts, about, check, fail, warn, words
 from .common import found
 from .jax import misfits as jax_misfits
 from .requirements import (
@@ -82,10 +83,8 @@ def cuda_majors(view: SnapshotView) -> Verdicts:
 
 _UNMET = "a package's requirement is not met"
 _REQUIRES = "{package} requires {requirements}"
-_INSTALL = (
-    "Install what it requires; if two packages require different versions, give each an environment of its"
-    " own."
-)
+_INSTALL = "Install what it requires."
+_ANOTHER = "Install a release of it that fits what is here, or give it an environment of its own."
 FAILS = fail("needed-requirement-unmet", _UNMET, _REQUIRES + ": {consequence}.", _INSTALL)
 UNMET = warn("requirement-unmet", _UNMET, _REQUIRES + ".", _INSTALL)
 
@@ -140,7 +139,7 @@ def requirements_met(view: SnapshotView) -> Verdicts:
             cause,
             one,
             evidence=[view.evidence(PLACE, named(gap.found)) for gap in gaps if gap.found],
-            commands=[_command(view, one, gaps, every)],
+            advice=_advice(view, one, gaps, every),
             requirements=", ".join(map(" ".join, zip(wanted, states, strict=True))),
             consequence="; ".join(consequences[:2]),
         )
@@ -221,14 +220,18 @@ def _last_major(requirement: Requirement) -> int | None:
     return min(majors, default=None)
 
 
-def _command(
+def _advice(
     view: SnapshotView, one: Distribution, gaps: list[Unmet], every: list[Requirement]
-) -> str:
+) -> Remedy:
     version = version_of(one)
     if version and any(built_for(version) == str(gap.requirement) for gap in gaps):
         again = pip_restore(view, one.name, version.public)
-        return f"{again} --no-build-isolation --no-cache-dir"  # compiled for the one that is here
-    return pip_install(view, *_wanted(one, gaps, every))
+        text = "Build it again for the one that is here."
+        return Remedy(text, [f"{again} --no-build-isolation --no-cache-dir"])
+    wanted = _wanted(one, gaps, every)
+    another = any(re.split(r"[=!<>~]", text)[0] == one.name for text in wanted)
+    text = _ANOTHER if another else _INSTALL
+    return Remedy(text, [pip_install(view, *wanted)])
 
 
 def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> list[str]:
@@ -243,7 +246,12 @@ def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> l
         specifier = together(canonicalize_name(name), gap.requirement.specifier, every)
         of_others = together(canonicalize_name(name), SpecifierSet(), others)
         fits = found is not None and one.normalized not in _OF_FRAMEWORKS
-        if found is not None and found.normalized in _OF_FRAMEWORKS:
+        like = [each.specifier for each in every if each.name == name]
+        if fits and name == "torch" and len(like) > 1 and set(like) == {gap.requirement.specifier}:
+            wanted.append(
+                f"{name}{specifier}"
+            )  # several are compiled for it, and nothing for this one
+        elif found is not None and found.normalized in _OF_FRAMEWORKS:
             wanted += [_another(one, gap), f"{found.name}=={found.version}"]
         elif fits and specifier == gap.requirement.specifier and of_others:
             wanted += [_another(one, gap), f"{name}{of_others}"]
@@ -260,5 +268,11 @@ def _another(one: Distribution, gap: Unmet) -> str:
     version, found = version_of(one), version_of(gap.found)
     if found and version and version.release[:2] == _minor_of(gap.requirement):
         return f"{one.name}~={found.major}.{found.minor}.0"
+    if mended := mended_in(one.normalized, str(gap.requirement)):
+        return f"{one.name}>={mended}"
     later = why_unstated(one, gap.requirement) or gap.requirement in of_parts(one)
+    for build in builds_of("torch") if not later and gap.requirement.name == "torch" else ():
+        released = [each for each in build.beside if each.partition("==")[0] == one.name]
+        if released and found and build.version.public == found.public:
+            return released[0]
     return f"{one.name}{'<' if later else '!='}{one.version}"

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.package_gpus import package_gpus
 from ...data.versions import parse_version
 from ..framework.fit import driver_cuda
-from ..reading import CannotJudge, Distribution, Skip, SnapshotView, known
+from ..reading import CannotJudge, Distribution, Skip, SnapshotView, fact, known
 from ..system_commands import on_system
 from ..target import (
     framework,
@@ -21,6 +22,7 @@ from ..target import (
     need_gpus,
     pip_install,
     pip_replace,
+    variables,
     version_of,
 )
 from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
@@ -31,6 +33,7 @@ _NAMED = re.compile(r"-cu(?:da)?(1\d)(\d?)(x?)\Z")
 # Whose CUDA is that of the framework which requires them.
 _OF_FRAMEWORKS = re.compile(r"nvidia-|jax-|tensorrt")
 _TAG = re.compile(r"cpu\Z|cu(\d{2})\d")
+_FOR_EACH = re.compile(r"_cuda(\d{2})(\d)(?:_\w{1,20})?\.so\Z")
 _FAMILY = re.compile(
     r"torch(?:vision|audio|text|data|-scatter|-sparse|-cluster|-spline-conv)|xformers|pyg-lib|flash-attn"
 )
@@ -61,18 +64,25 @@ OTHER_TAG = fail(
     ' ("Could not run torchvision::nms"), or its import does.',
     "Install the build of the same CUDA as PyTorch's.",
 )
+NONE_FOR_CUDA = fail(
+    "no-library-for-cuda",
+    "{package} has no library for CUDA {cuda}",
+    "{package} brings a library for each CUDA that it supports ({there}), and none for CUDA {cuda}, which"
+    " {others} was built with: it does not import, or computes on the CPU.",
+    "Install a release that has one.",
+)
 
 
 @check(
     "PKG-022",
     title="Packages are for a CUDA that runs here",
-    causes=[TOO_NEW, NO_CODE, TOO_OLD, OTHER_TAG],
+    causes=[TOO_NEW, NO_CODE, TOO_OLD, OTHER_TAG, NONE_FOR_CUDA],
     about="Names and versions say which CUDA a package is made for: cupy-cuda12x, cudf-cu12, torchvision"
     " 0.16.0+cu118. It has to be one that the driver runs, that makes code for the GPU, and for what PyTorch"
     " loads, PyTorch's own.",
     sources=(
         "CUDA compatibility guide; the first and last CUDA of each GPU (capabilities.csv)",
-        "ultralytics#7713; ComfyUI-Impact-Pack#915",
+        "ultralytics#7713; ComfyUI-Impact-Pack#915; bitsandbytes, libbitsandbytes_cudaNNN.so",
     ),
     follows=("PCI-001", "PKG-002"),
 )
@@ -87,11 +97,12 @@ def for_cuda(view: SnapshotView) -> Verdicts:
     tagged = [one for name, one in distributions.items() if _FAMILY.fullmatch(name) and _tag(one)]
     torch = distributions.get("torch")
     old, notes = _too_old(view, distributions)
-    if not by_name and not (tagged and torch) and not old and not notes:
-        raise Skip("no package here says which CUDA it is made for")
     wrong = old + [finding for one, match in by_name for finding in _judge(view, one, match)]
     wrong += [finding for one in tagged if torch for finding in _beside(view, one, torch)]
+    wrong += list(_without_own(view, distributions)) if torch else []
     yield from wrong
+    if not wrong and not by_name and not (tagged and torch) and not notes:
+        raise Skip("no package here says which CUDA it is made for")
     if not wrong:
         names = ", ".join(map(named, [*(one for one, _ in by_name), *tagged]))
         yield Passed("; ".join(notes) or names, note=bool(notes))
@@ -189,3 +200,27 @@ def _beside(view: SnapshotView, one: Distribution, torch: Distribution) -> Itera
     built = "without CUDA" if _tag(one) == "cpu" else f"for CUDA {_tag(one)}"
     commands = [f"{again} --force-reinstall --no-deps {index}"]
     yield found(view, OTHER_TAG, one, torch, commands=commands, built=built, cuda=own)
+
+
+def _without_own(view: SnapshotView, distributions: dict[str, Distribution]) -> Iterator[Finding]:
+    """Packages with a library for each CUDA, of which none is PyTorch's."""
+    facts, torch = framework(view, "torch"), distributions["torch"]
+    cuda = ".".join(((known(facts.built_cuda) if facts else "") or "").split(".")[:2])
+    there: dict[str, set[str]] = {}
+    for file in (fact(view.target.loader, "linked") or []) if cuda else []:
+        if own := _FOR_EACH.search(file.path):
+            there.setdefault(known(file.distribution) or "", set()).add(f"{own[1]}.{own[2]}")
+    for name, versions in there.items():
+        one = distributions.get(canonicalize_name(name))
+        if one is not None and cuda not in versions and "BNB_CUDA_VERSION" not in variables(view):
+            ordered = sorted(versions, key=Version)
+            yield found(
+                view,
+                NONE_FOR_CUDA,
+                one,
+                torch,
+                evidence=[view.evidence("target.loader.linked", ", ".join(ordered))],
+                commands=[pip_install(view, f"{one.name}>{one.version}")],
+                cuda=cuda,
+                there=f"{ordered[0]} to {ordered[-1]}",
+            )

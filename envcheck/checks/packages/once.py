@@ -8,7 +8,7 @@ from packaging.utils import canonicalize_name
 
 from ...data.one_module import OneModule, one_module
 from ..framework.fit import driver_cuda
-from ..reading import Distribution, Skip, SnapshotView, known
+from ..reading import Distribution, Skip, SnapshotView, fact, known
 from ..target import (
     PLACE,
     framework_facts,
@@ -72,7 +72,7 @@ def once(view: SnapshotView) -> Verdicts:
         elif several:
             single += several
             if several[0].normalized == row.for_cpus and gpus_present(view):
-                if framework_facts(view):
+                if framework_facts(view) or _uses_gpus(view, several[0]):
                     words = f"{named(several[0])} computes on the CPU alone: for GPUs it is"
                     notes.append(f"{words} {row.for_gpus}")
                 else:
@@ -82,6 +82,12 @@ def once(view: SnapshotView) -> Verdicts:
         raise Skip("no package here is published under several names")
     if not found:
         yield Passed("; ".join(notes) or ", ".join(map(named, single)), note=bool(notes))
+
+
+def _uses_gpus(view: SnapshotView, one: Distribution) -> bool:
+    """Whether another package's files ask for CUDA's libraries."""
+    linked = fact(view.target.loader, "linked") or []
+    return any(known(file.distribution) not in (None, one.name) for file in linked)
 
 
 def _is_shell(row: OneModule, one: Distribution) -> bool:

@@ -38,13 +38,16 @@ def extension(framework, folder, pattern):
 
 def _inside(path):
     """(operations, NCCL's library or version) of an extension's file. Raises OSError, ValueError."""
-    linked = elf.needed(path)
+    library = next((name for name in elf.needed(path) if name.startswith("libnccl")), None)
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > _LIMIT:
             raise ValueError("larger than %d bytes" % _LIMIT)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            operations = [name for name, call in _CALLS if content.find(call) >= 0]
+            operations = [
+                name
+                for name, call in _CALLS
+                if (library and name == "nccl") or content.find(call) >= 0
+            ]
             match = _BUILT_IN.search(content) if "nccl" in operations else None
             built_in = match.group(1).decode("ascii") if match else None  # before it is closed
-    library = next((name for name in linked if name.startswith("libnccl")), None)
     return operations, library or built_in or unavailable("absent", "not linked to it")
