@@ -9,7 +9,7 @@ from ..data.build_errors import BuildError, build_error
 from ..facts.kernel import BuildLog, DkmsState, DriverFile, DriverPackage, ModuleFile
 from .driver_state import HOLDERS, REBOOT, branch, service, then_reboot
 from .reading import Kernel, SnapshotView, facts_or, known
-from .system_commands import ShellText, on_system, runfile_again, systemctl
+from .system_commands import ShellText, last_branch, on_system, runfile_again, systemctl
 from .verdicts import Evidence, Remedy, word
 
 MODPROBE = "sudo modprobe nvidia"
@@ -198,7 +198,7 @@ def build_module(view: SnapshotView, release: str = "") -> list[str]:
         return [*own, *load]
     names = [package.name for package in known(kernel.driver_packages) or []]
     prebuilt = next(filter(None, map(PREBUILT.match, names)), None)
-    by_dkms = bool(dkms(kernel)) or any("dkms" in name for name in names)
+    by_dkms = bool(dkms(kernel)) or any("dkms" in name and "no-dkms" not in name for name in names)
     if prebuilt and not by_dkms:
         target = release or _RUNNING
         return [*on_system(view, "prebuilt", flavour=prebuilt[1], release=target), *load]
@@ -222,6 +222,13 @@ def _build(kernel: Kernel, release: str) -> ShellText:
         return ShellText(f"akmods --force --kernels {word(release) if release else _RUNNING}")
     if known(kernel.runfile_installer) and not dkms(kernel):
         return ShellText("sh NVIDIA-Linux-*.run")
+    target = release or known(kernel.release)
+    for one in dkms(kernel):
+        if (
+            one.state == "installed" and known(one.kernel) == target
+        ):  # which autoinstall leaves alone
+            name, where = f"{one.module}/{one.version}", word(release) if release else _RUNNING
+            return ShellText(f"dkms install --force {word(name)} -k {where}")
     return ShellText(f"dkms autoinstall -k {word(release)}" if release else "dkms autoinstall")
 
 
@@ -236,6 +243,13 @@ def rebuild(view: SnapshotView, kernel: Kernel, release: str, text: str) -> Reme
     if failure.error is None:
         text += " The last try failed, and its log says why."
         return Remedy(text, [look, *build_module(view, other)])
+    number = branch(installed_version(kernel))
+    if "update-driver" in failure.error.what and number == str(last_branch(view)):
+        return Remedy(
+            f"{number}.xx is the last branch that drives a GPU of this machine, so a newer driver is no"
+            " remedy: boot an older kernel, with long-term support best, for which it can be built.",
+            ["ls /lib/modules  # the kernels that are installed", look],
+        )
     compiler = _COMPILER.search("\n".join(failure.log.lines))
     values = {
         "build": _build(kernel, other),
@@ -269,12 +283,14 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
     running = " ".join(name for name, one in services if one and known(one.running))
     stop, start = ([systemctl(do, running)] * bool(running) for do in ("stop", "start"))
     return Remedy(
-        f"Stop what uses the GPUs and reload the modules, or reboot{then}{'' if fits else unsure}",
+        "Stop what uses the GPUs and reload the modules; or rebuild the initial RAM disk, which may hold"
+        f" the former module, and reboot{then}{'' if fits else unsure}",
         [
             HOLDERS,
             *stop,
             reload_modules(kernel),
             *start,
+            *on_system(view, "initramfs"),
             f"{REBOOT}  # where the modules are in use",
             *hold,
         ],
@@ -326,6 +342,18 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
         failure = failed_build(kernel, release)
         if failure is not None and failure.error is not None:
             why += f" Its module could not be built: {failure.says}."
+    former = [
+        one for one in dkms(kernel) if one.version not in libraries and one.state == "installed"
+    ]
+    coming = next((one for one in dkms(kernel) if one.version in libraries), None)
+    if former and coming and not half_installed(kernel):
+        old = dict.fromkeys(f"{one.module}/{one.version}" for one in former)
+        why += (
+            f" DKMS still builds {', '.join(old)}: take that out of it, and build {coming.version}."
+        )
+        new = word(f"{coming.module}/{coming.version}")
+        commands = ["dkms status", *(f"sudo dkms remove {word(name)} --all" for name in old)]
+        commands += [f"sudo dkms install {new} -k {_RUNNING}"]
     on_disk = " and ".join(modules_on_disk(kernel)) or "none"
     return Remedy(
         f"Finish the upgrade, then reboot. A reload or a reboot alone changes nothing: the module on disk for"

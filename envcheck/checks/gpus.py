@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any
 
 import msgspec
 
+from ..data import table
 from ..facts.base import Unavailable, known
 from ..facts.evidence import Evidence
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
 from ..facts.view import SnapshotView, fact, need, show
-from ..findings.causes import Cause, Param
+from ..findings.causes import Cause, Param, fail, warn
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.several import for_all
 from ..findings.shell import word
@@ -46,6 +47,17 @@ _GUEST = (
     "This is a virtual machine: tell its provider, or whoever runs its host, and move to another one"
     " meanwhile. For the host:"
 )
+
+
+@cache
+def cause(key: str) -> Cause:
+    """The cause of gpu_causes.csv with this key."""
+    row = next(row for row in table("gpu_causes") if row["key"] == key)
+    commands = filter(None, row["commands"].split(" ;; "))
+    kind = fail if row["severity"] == "fail" else warn
+    texts = row["headline"], row["sentence"], row["remedy"]
+    return kind(key, *texts, *commands, source=row["source"])
+
 
 Judge = Callable[[SnapshotView, Gpu], Iterable[Verdict]]
 

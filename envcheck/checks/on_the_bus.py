@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # The devices that are NVIDIA's (10de), and the bridges (NVSwitches) among all.
 NVIDIA_DEVICES = "grep -l 0x10de /sys/bus/pci/devices/*/vendor"
+BAR_SIZES = "grep . /sys/bus/pci/devices/*/resource1_resize"
 BRIDGES = "grep -l 0x0680 /sys/bus/pci/devices/*/class"
 
 

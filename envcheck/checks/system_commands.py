@@ -59,10 +59,12 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     names = [known(host.os_id) or "", *(known(host.os_like) or [])]
     if any(name.startswith("opensuse") for name in names):
         names.append("opensuse")
+    if "ostree" in names:  # an image, whose /usr no package manager changes
+        names.insert(0, "ostree")
     if (known(host.kernel) or "").endswith("-pve"):
         names.insert(0, "proxmox")  # whose os-release is Debian's
     names.append("any")
-    if what == "install-driver" and (branch := _last_branch(view)):
+    if what == "install-driver" and (branch := last_branch(view)):
         closed = branch >= _CURRENT_LEGACY
         what = "install-closed-driver" if closed else "legacy-driver"
         values = {**values, "branch": str(branch)}
@@ -84,7 +86,7 @@ def _quoted(value: str | Sequence[str]) -> str:
     return word(value) if isinstance(value, str) else words(list(value))
 
 
-def _last_branch(view: SnapshotView) -> int:
+def last_branch(view: SnapshotView) -> int:
     """The last branch of the driver that drives all GPUs here; 0 where the newest does."""
     devices = fact(view.machine.pci, "devices") or []
     found = [flavour_for(one.device_id) for one in devices if one.kind == "gpu"]
@@ -137,6 +139,9 @@ def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
     commands = [
         _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
     ]
+    if known(host.hypervisor) is not None:
+        reboot = f"{'' if known(host.is_root) else 'sudo '}reboot  # where the reset is refused"
+        commands = [line for one in commands for line in (one, *[reboot] * ("-gpu-reset" in one))]
     if not inside:
         commands = [line for command in commands for line in _unmasked(view, command)]
         commands = [_SYSTEMCTL.sub(lambda found: _by_init(host, found), one) for one in commands]

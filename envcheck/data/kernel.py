@@ -87,13 +87,18 @@ class KernelLine(msgspec.Struct, frozen=True):
     def fits(self, kind: str, text: str) -> bool:
         return kind in self.kinds and bool(re.search(self.pattern, text))
 
+    def values(self, text: str) -> dict[str, str]:
+        """What the pattern's named groups hold, which the sentence may show."""
+        found = re.search(self.pattern, text)
+        return found.groupdict() if found else {}
+
 
 class OptionEffect(msgspec.Struct, frozen=True):
     """An option of the module nvidia, without "NVreg_", and what it takes away with a value like these."""
 
     option: str
     values: str  # a pattern
-    takes: Literal["gpu", "nvlink"]
+    takes: Literal["gpu", "nvlink", "bar"]
     key: str
     headline: str
     sentence: str

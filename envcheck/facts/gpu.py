@@ -177,6 +177,8 @@ class Nvml(Facts, frozen=True, kw_only=True):
     gpu_count: Maybe[int] = NOT_COLLECTED
     gpus: Maybe[list[Gpu]] = NOT_COLLECTED
     lost: list[LostGpu] = []
+    confidential: Maybe[bool] = NOT_COLLECTED  # confidential computing is on
+    confidential_ready: Maybe[bool] = NOT_COLLECTED  # its GPUs were set ready for work
     pairs: Maybe[list[GpuPair]] = NOT_COLLECTED
 
 

@@ -27,13 +27,16 @@ class Host(Facts, frozen=True, kw_only=True):
     user: Maybe[str] = NOT_COLLECTED
     is_root: Maybe[bool] = NOT_COLLECTED
     os_id: Maybe[str] = NOT_COLLECTED  # os-release ID: "debian", "ubuntu", ...
-    os_like: Maybe[list[str]] = NOT_COLLECTED  # os-release ID_LIKE: ["rhel", "centos", "fedora"]
+    os_like: Maybe[list[str]] = (
+        NOT_COLLECTED  # os-release ID_LIKE: ["rhel", "fedora"]; before it, of an image, "ostree"
+    )
     os_version: Maybe[str] = NOT_COLLECTED
     os_name: Maybe[str] = NOT_COLLECTED
     kernel: Maybe[str] = NOT_COLLECTED
     architecture: Maybe[str] = NOT_COLLECTED  # "x86_64", "aarch64"
     libc: Maybe[str] = NOT_COLLECTED  # "glibc" or "musl"
     glibc: Maybe[str] = NOT_COLLECTED
+    on_battery: Maybe[bool] = NOT_COLLECTED  # a mains adapter is there, and not plugged in
     cpu_model: Maybe[str] = NOT_COLLECTED
     cpu_flags: Maybe[list[str]] = (
         NOT_COLLECTED  # those that wheels ask for, e.g. "avx", "avx2", "fma"

@@ -109,6 +109,7 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
         "read-only",  # a file system, after an error on it
         "file-server",  # it does not respond, or does again
         "out-of-memory",  # a program was killed
+        "processor-hot",  # and slows itself down for it
         "suspend",  # the machine came back from a suspend or hibernation
         "ibt",  # the kernel's indirect branch tracking stopped the driver
         "driver-error",  # another line of the driver's that speaks of a failure
@@ -130,6 +131,7 @@ class Service(Facts, frozen=True, kw_only=True):
     running: Maybe[bool] = NOT_COLLECTED
     version: Maybe[str] = NOT_COLLECTED
     masked: bool = False  # by a link to /dev/null: nothing can start it
+    settings: dict[str, str] = {}  # of its configuration file
 
 
 class Kernel(Facts, frozen=True, kw_only=True):

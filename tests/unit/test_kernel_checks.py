@@ -150,7 +150,7 @@ def test_installed_and_not_loaded() -> None:
     finding = only(judge(unloaded(module_files=[HERE]), "KRN-001"))
     assert "The driver 550.1 is installed and its module is not loaded" in finding.message
     assert finding.remedy is not None
-    assert finding.remedy.commands[0] == "sudo modprobe nvidia"
+    assert finding.remedy.commands[:2] == ["sudo depmod -a", "sudo modprobe nvidia"]
     secure = Host(os_id="debian", secure_boot=True)
     remedy = only(judge(unloaded(secure, module_files=[HERE]), "KRN-001")).remedy
     assert remedy is not None
@@ -207,10 +207,12 @@ def event(text: str, kind: Any = "module-rejected", **more: Any) -> KernelEvent:
     ("text", "kind", "words"),
     [
         ("nvidia: version magic 'a' should be 'b'", "module-error", "built for another kernel"),
+        ("nvidia: Unknown symbol foo (err -2)", "module-error", "does not fit the running kernel"),
+        ("nvidia: Unknown symbol drm_foo (err -2)", "module-error", "graphics core (drm)"),
         (
-            "nvidia: Unknown symbol drm_foo (err -2)",
+            "nvidia_fs: module using GPL-only symbols uses symbols from proprietary module nvidia.",
             "module-error",
-            "does not fit the running kernel",
+            "kept for free software",
         ),
         ("NVRM: No NVIDIA GPU found.", "nvrm", "found no GPU"),
     ],

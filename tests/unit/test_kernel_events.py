@@ -36,7 +36,11 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion",
             ("sxid", 22013, "0000:04:00.0"),
         ),
-        ("nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Severity 0 Engine instance 44", None),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Severity 0 Engine instance 44",
+            ("sxid", 22013, "0000:04:00.0"),
+        ),
+        ("nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Data {0x00140004}", None),
         (
             "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.",
             ("fallen-off-bus", None, "0000:29:00.0"),
@@ -49,7 +53,7 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
         ),
         ("Loading of module with unavailable key is rejected", ("module-rejected", None, None)),
         (
-            "Lockdown: modprobe: unsigned module loading is restricted; see man kernel_lockdown.7",
+            "Lockdown: modprobe: Loading of unsigned module is restricted; see man kernel_lockdown.7",
             ("module-rejected", None, None),
         ),
         (

@@ -162,15 +162,7 @@ def test_lines_that_are_no_alarm(line: str) -> None:
     [
         (f"pcieport {PORT}: AER: Uncorrected (Fatal) error received: id=0010", "fail", "PCIe"),
         (f"pcieport {PORT}: AER: Uncorrectable (Non-Fatal) error received: {ADDRESS}", "warn", "PCIe"),
-
-
-
-
-
-
         (f"nvidia {ADDRESS}: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003]", "warn", "IOMMU"),
-
-
     ],
 )  # fmt: skip
 def test_lines_of_the_kernel_on_the_bus(line: str, level: str, words: str) -> None:
@@ -214,4 +206,34 @@ def test_the_later_half_of_the_catalog(code: int, outcome: str) -> None:
 
 def test_a_gpu_that_had_to_be_reset_and_was() -> None:
     found = judge(machine(LOADED, f"[ 99.0] {RESET}{NEEDS}"), "KRN-014")
-    assert only(found, "warn").cause.key == "reset-was-required"
+    assert only(found, "warn").cause.key == "reset-required-listed"
+
+
+def test_an_nvswitch_and_a_gpu_that_fail_in_the_same_moment() -> None:
+    switch = (
+        "[ 0.5] nvidia-nvswitch1: SXid (PCI:0000:aa:00.0): 24007, Severity 1 Engine instance 12"
+    )
+    finding = only(judge(machine(switch, *xids(62)), "KRN-008"))
+    assert [one.address for one in finding.subjects] == ["0000:aa:00.0", ADDRESS]
+
+
+def test_memory_beyond_repair_is_one_finding_with_what_came_of_it() -> None:
+    assert only(judge(machine(*xids(48, 64, 62)), "KRN-008")).cause.key == "memory-not-replaceable"
+
+
+def test_hot_processors_are_no_gpu() -> None:
+    line = "mce: CPU14: Package temperature is above threshold, cpu clock is throttled (total events = 26)"
+    finding = only(judge(machine(LOADED, *xids(31), f"[ 99.0] {line}"), "KRN-014"), "warn")
+    assert "processors" in finding.message and not finding.subjects
+
+
+def test_a_board_with_nvswitches_that_lacks_a_gpu() -> None:
+    devices = [h100.pci_device(a) for a in h100.ADDRESSES[1:]]
+    devices.append(h100.pci_device("0000:aa:00.0", kind="nvswitch"))
+    found = h100.machine(
+        [h100.gpu(n) for n in range(1, h100.COUNT)],
+        host=BARE,
+        pci=Pci(devices=devices),
+        kernel=h100.kernel(log=[]),
+    )
+    assert "7 GPUs" in only(judge(found, "PCI-004"), "warn").message

@@ -155,7 +155,7 @@ def test_no_remedy_of_a_spoilt_machine_is_refused(number: int) -> None:
 # Words in capital letters that programs know.
 KNOWN = {
     "ACSCTL", "AER", "ALL", "BAR", "CLOCK", "CUDA", "DEFAULT", "OPTIONS", "TARGET", "ECC",
-    "EXCLUSIVE_PROCESS", "FABRIC", "FROM", "GPU", "INFO", "LABEL", "NODE", "PCIE", "PERFORMANCE",
+    "EXCLUSIVE_PROCESS", "FABRIC", "FROM", "GPU", "INFO", "LABEL", "NODE", "NVIDIA", "PCIE", "PERFORMANCE",
     "POWER", "RUN", "TEMPERATURE",
 }  # fmt: skip
 PROGRAM = re.compile(

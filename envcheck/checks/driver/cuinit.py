@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ...facts.gpu import CudaDriver, Nvml
+from ...facts.gpu import CudaDriver, Gpu, Nvml
 from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
-from ..driver_state import HOLDERS, NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
+from ..driver_state import NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import event_evidence
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, word
-from .error_codes import CUDA, causes
+from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, fail, word
+from .error_codes import CUDA, CUINIT, causes
 from .hang import silent
 
 _SENTENCE = "cuInit fails with {code} ({name}): {meaning}; no framework can use a GPU."
@@ -31,58 +31,9 @@ _CODES = causes(
         "mps-unavailable": NO_GPUS,
     },
 )
-_NODE_LOST = fail(
-    "container-lost-device-node",
-    "CUDA does not start",
-    "cuInit fails with {code} ({name}): the container has lost, or never had, a device node that CUDA needs;"
-    " no framework can use a GPU.",
-)
-_WSL_MEMORY = fail(
-    "wsl-out-of-memory",
-    "CUDA does not start on WSL",
-    "cuInit fails with {code} ({name}) on WSL with {gpus}: Windows gives WSL no address space for that many"
-    " GPUs, or too little memory; no framework can use a GPU.",
-    "Disable a GPU in Windows' Device Manager, so that WSL gets fewer, or give WSL more memory (memory= in"
-    " %UserProfile%\\.wslconfig), then restart WSL from Windows.",
-    "nvidia-smi -L",
-    "wsl.exe --shutdown  # in Windows",
-)
-_ADDRESS_SPACE = _WSL_MEMORY.variant(
-    "cuda-address-space-limit",
-    headline="CUDA does not start",
-    sentence="cuInit fails with {code} ({name}): a process may use only {mib} MiB of address space here"
-    " (ulimit -v), and CUDA reserves far more than the memory that it uses; no framework can use a GPU.",
-    remedy="Take the limit away where the job is started (a batch system's vmem, 'as' in limits.d), and limit"
-    " memory by control groups instead.",
-    commands=("ulimit -v unlimited",),
-    source="getrlimit(2), RLIMIT_AS; pytorch#35710",
-)
-_HMM = fail(
-    "uvm-hmm-fails",
-    "CUDA does not start",
-    "cuInit fails with {code} ({name}) though NVML answers, and the open nvidia-uvm has HMM"
-    " (heterogeneous memory management) on, which fails on some kernels: no framework can use a GPU.",
-    "Switch HMM off in nvidia-uvm and load it again (or reboot); if CUDA does not start then either, it was"
-    " something else: take the line away again.",
-    "echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee /etc/modprobe.d/nvidia-uvm-hmm.conf",
-    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
-    source="ollama/ollama#11593; NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_hmm.c",
-)
-_AFTER_SUSPEND = fail(
-    "lost-after-suspend",
-    "CUDA does not start since the machine was suspended",
-    "cuInit fails with {code} ({name}) since the machine came back from a suspend: the module nvidia-uvm has"
-    " lost the GPU's state; no framework can use a GPU.",
-    "Stop what uses CUDA and load nvidia-uvm again, or reboot. So that the state survives the next suspend,"
-    " let the driver save the GPU's memory (NVreg_PreserveVideoMemoryAllocations=1, with the services"
-    " nvidia-suspend and nvidia-resume), or do not suspend the machine.",
-    HOLDERS,
-    "sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",
-    "echo 'options nvidia NVreg_PreserveVideoMemoryAllocations=1'"
-    " | sudo tee /etc/modprobe.d/nvidia-sleep.conf",
-    "sudo systemctl enable nvidia-suspend nvidia-resume nvidia-hibernate",
-    source="pop-os/default-settings#64; NVIDIA driver README, power management support",
-)
+_HERE = {  # what the code means in particular circumstances, by the cause's key
+    key: code.cause("CUDA does not start", _SENTENCE) for key, code in CUINIT.items()
+}
 _NO_LIBCUDA = fail(
     "libcuda-not-found",
     "the loader finds no libcuda",
@@ -110,11 +61,7 @@ _SILENT = fail(
     title="CUDA starts (cuInit)",
     causes=[
         *_CODES.values(),
-        _NODE_LOST,
-        _WSL_MEMORY,
-        _ADDRESS_SPACE,
-        _HMM,
-        _AFTER_SUSPEND,
+        *_HERE.values(),
         _NO_LIBCUDA,
         _CRASHES,
         _SILENT,
@@ -165,28 +112,39 @@ def cuda_starts(view: SnapshotView) -> Verdicts:
         row = CUDA.get(code, CUDA[999])
         evidence = [view.evidence("machine.cuda.init_code")]
         name = CUDA[code].name if code in CUDA else known(cuda.init_name) or "unknown"
-        cause, advice = _CODES[row.key], None
-        if code == 999 and container(view):
-            cause, advice = _NODE_LOST, lost_gpus(view)
-        elif code == 2 and on_wsl(view):
-            cause = _WSL_MEMORY
-        limit = fact(view.machine.host, "address_space_kib") or -1
-        if code in (2, 304) and limit > 0:
-            cause = _ADDRESS_SPACE
-            evidence.append(view.evidence("machine.host.address_space_kib"))
-        kernel = facts_or(view.machine.kernel, Kernel)
-        slept = [one for one in known(kernel.log) or [] if one.kind == "suspend"]
-        if code == 999 and slept and cause is not _NODE_LOST:
-            cause = _AFTER_SUSPEND
-            evidence.append(event_evidence(view, slept[-1]))
-        hmm_off = kernel.uvm_parameters.get("uvm_disable_hmm")
-        if code == 3 and gpus and hmm_off == "N" and known(kernel.driver_flavour) == "open":
-            cause = _HMM
-            evidence.append(view.evidence("machine.kernel.uvm_parameters", "uvm_disable_hmm = N"))
-        some = plural(len(gpus), "GPU")
-        yield cause.found(
-            (), evidence, advice=advice, code=code, name=name, gpus=some, mib=limit // 1024
+        special, shown = _special(view, code, gpus)
+        lost = special == "container-lost-device-node"
+        yield (_HERE[special] if special else _CODES[row.key]).found(
+            (),
+            evidence + shown,
+            advice=lost_gpus(view) if lost else None,
+            code=code,
+            name=name,
+            gpus=plural(len(gpus), "GPU"),
+            mib=(fact(view.machine.host, "address_space_kib") or 0) // 1024,
         )
+
+
+def _special(view: SnapshotView, code: int, gpus: list[Gpu]) -> tuple[str, list[Evidence]]:
+    """The key of what the code means on this machine in particular ("" if nothing), and what shows it."""
+    kernel, nvml = facts_or(view.machine.kernel, Kernel), facts_or(view.machine.nvml, Nvml)
+    slept = [one for one in known(kernel.log) or [] if one.kind == "suspend"]
+    if code == 999 and container(view):
+        return "container-lost-device-node", []
+    if code == 999 and slept:
+        return "lost-after-suspend", [event_evidence(view, slept[-1])]
+    if code in (2, 304) and (fact(view.machine.host, "address_space_kib") or -1) > 0:
+        return "cuda-address-space-limit", [view.evidence("machine.host.address_space_kib")]
+    if code == 2 and on_wsl(view):
+        return "wsl-out-of-memory", []
+    if code == 802 and known(nvml.confidential) and known(nvml.confidential_ready) is False:
+        return "not-set-ready", [view.evidence("machine.nvml.confidential_ready")]
+    hmm = kernel.uvm_parameters.get("uvm_disable_hmm") == "N"
+    if code == 3 and gpus and hmm and known(kernel.driver_flavour) == "open":
+        return "uvm-hmm-fails", [
+            view.evidence("machine.kernel.uvm_parameters", "uvm_disable_hmm = N")
+        ]
+    return "", []
 
 
 def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:

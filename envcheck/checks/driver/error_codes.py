@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...data import table
@@ -24,22 +24,17 @@ class ErrorCode(NamedTuple):
         return fail(self.key, headline, worded, self.remedy, *self.commands, follows=follows)
 
 
-def _codes(of: str) -> dict[int, ErrorCode]:
-    return {
-        int(row["code"]): ErrorCode(
-            row["name"],
-            row["meaning"],
-            row["remedy"],
-            tuple(row["commands"].split(" ;; ")) if row["commands"] else (),
-            row["cause"],
-        )
-        for row in table("driver_errors")
-        if row["of"] == of
-    }
+def _rows(of: str) -> Iterator[tuple[int, ErrorCode]]:
+    for row in table("driver_errors"):
+        if row["of"] == of:
+            texts = row["name"], row["meaning"], row["remedy"]
+            commands = tuple(filter(None, row["commands"].split(" ;; ")))
+            yield int(row["code"]), ErrorCode(*texts, commands, row["cause"])
 
 
-NVML, CUDA = _codes("nvml"), _codes("cuda")
-NVIDIA_SMI = NVML | _codes("nvidia-smi")
+NVML, CUDA = dict(_rows("nvml")), dict(_rows("cuda"))
+NVIDIA_SMI = NVML | dict(_rows("nvidia-smi"))
+CUINIT = {code.key: code for _, code in _rows("cuinit")}
 
 
 def causes(

@@ -75,7 +75,16 @@ _SILENT = _CRASHES.variant(
     about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver. Where it"
     " does not start, no tool can list a GPU, and CUDA usually does not start either.",
     sources=["nvml.h, nvmlReturn_t; nvidia-container-toolkit#33, #48, #1227"],
-    follows=(*NO_DRIVER, "KRN-006", "DRV-010", "DRV-002", "DRV-009", "ENV-002", "ENV-009"),
+    follows=(
+        *NO_DRIVER,
+        "KRN-006",
+        "KRN-008",
+        "DRV-010",
+        "DRV-002",
+        "DRV-009",
+        "ENV-002",
+        "ENV-009",
+    ),
 )
 def nvml_answers(view: SnapshotView) -> Verdicts:
     probe = view.machine.nvml

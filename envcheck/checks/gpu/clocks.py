@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import RESETS, found, gpu_check, need_any
+from ..gpus import cause, found, gpu_check, need_any
 from ..reading import Gpu, SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts, warn
+from ..verdicts import Params, Passed, Verdicts
 
 LOW = 0.5  # of the maximum
 LOW_UNDER_LOAD = 0.6  # of the memory's: computing, GeForce boards keep nine tenths
@@ -15,29 +15,17 @@ _CLOCKS = {
     "clock": "clock_set_mhz clock_set_default_mhz clock_sm_max_mhz rgc",
     "memory's clock": "clock_memory_set_mhz clock_memory_set_default_mhz clock_memory_max_mhz rmc",
 }
-SET_LOW = warn(
-    "clock-set-low",
-    "has its clocks set low",
-    "The {clock} is set to {mhz} MHz and {usual}: programs run slower than they could.",
-    "Set the default again, unless somebody needs the setting; newer drivers have locked clocks instead.",
-    "sudo nvidia-smi -i {gpu} -rac",
-    "sudo nvidia-smi -i {gpu} -{option}",
-)
-MEMORY_SLOW = warn(
-    "memory-clock-stuck",
-    "has slow memory under load",
-    "At {load} % load the memory runs at {mhz} of {most} MHz: what reads much memory takes that much longer.",
-    "Take off a lock on the memory's clock; if it stays low, reset the GPU or reboot.",
-    "sudo nvidia-smi -i {gpu} -rmc",
-    *RESETS,
-)
+SET_LOW = cause("clock-set-low")
+MEMORY_SLOW = cause("memory-clock-stuck")
+DEFAULT_LOW = cause("default-clock-holds")
+_HELD = 0.75  # of the maximum
 _BUSY = 90  # percent: from here on the driver wants the full clock
 
 
 @gpu_check(
     "GPU-029",
     title="No clock is set low",
-    causes=(SET_LOW, MEMORY_SLOW),
+    causes=(SET_LOW, DEFAULT_LOW, MEMORY_SLOW),
     about="Clocks can be set (nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until somebody resets"
     " them or the driver is reloaded.",
     sources=[
@@ -50,11 +38,20 @@ def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
     for clock, names in _CLOCKS.items():
         *fields, option = names.split()
         mhz, default, most = (known(getattr(gpu, field)) for field in fields)
+        default = default if default and default <= (most or default) else None
         least = SET_TOLERANCE * default if default else LOW * (most or 0)
         if mhz is not None and mhz < least:
             usual = f"its default is {default}" if default else f"its maximum is {most}"
             params: Params = {"clock": clock, "mhz": mhz, "usual": usual, "option": option}
             low.append(found(view, SET_LOW, gpu, " ".join(fields), **params))
+    busy = (known(gpu.utilization_percent) or 0) >= _BUSY
+    set_to, top = known(gpu.clock_set_mhz), known(gpu.clock_sm_max_mhz) or 0
+    held = "applications_clocks_setting" in (known(gpu.clock_event_reasons) or [])
+    if not low and held and busy and set_to and set_to < _HELD * top:
+        names = "clock_event_reasons clock_set_mhz clock_set_default_mhz clock_sm_max_mhz"
+        params = {"load": known(gpu.utilization_percent), "mhz": set_to, "most": top}
+        memory = known(gpu.clock_memory_max_mhz)
+        low.append(found(view, DEFAULT_LOW, gpu, names, memory=memory, **params))
     now, most = known(gpu.clock_memory_mhz), known(gpu.clock_memory_max_mhz)
     load = known(gpu.utilization_percent) or 0
     if not low and load >= _BUSY and now is not None and now < LOW_UNDER_LOAD * (most or 0):

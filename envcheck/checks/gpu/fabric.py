@@ -5,13 +5,14 @@ from __future__ import annotations
 from ..driver_on_disk import upstream
 from ..driver_state import NO_GPUS, REPORT, driver_version, fabric_remedy, service
 from ..gpus import RESET, RESETS, address_of, found, judge_gpus
-from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, facts_or, known, need
+from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, fact, facts_or, known, need
 from ..system_commands import systemctl
 from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn
 
 MANAGER = "nvidia-fabricmanager"
 LOG = f"journalctl -u {MANAGER} -n 100"
 _FABRIC = "nvidia-smi -q | grep -A 14 -i fabric"
+_CONFIGURATION = "/usr/share/nvidia/nvswitch/fabricmanager.cfg"
 _UNFINISHED = ("not started", "in progress")
 _NONE_HERE = ("n/a", "not supported", "")
 # Boards whose switches are in trays of their own, with the fabric manager in one of them.
@@ -117,6 +118,18 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
     own = upstream(known(manager.version) or "") if manager is not None else ""
     joined = [one for one in view.gpus if known(one.fabric_state) == "Completed" and one is not gpu]
     others = any(known(one.fabric_status) in ("Success", None) for one in joined)
+    mode = manager.settings.get("FABRIC_MODE", "0") if manager is not None else "0"
+    if mode != "0" and not others and fact(view.machine.host, "hypervisor") is None:
+        return Remedy(
+            f"The fabric manager is set to share the fabric between virtual machines (FABRIC_MODE={mode} in"
+            f" {_CONFIGURATION}), and waits for a hypervisor to activate partitions. If the GPUs are meant"
+            " for this machine itself: set it to 0 and restart the fabric manager.",
+            [
+                f"sudo sed -i.bak 's/^FABRIC_MODE=.*/FABRIC_MODE=0/' {_CONFIGURATION}",
+                systemctl("restart", MANAGER),
+                _FABRIC,
+            ],
+        )
     if not others and (manager is None or known(manager.running) is not True):
         return fabric_remedy(view)
     if not others and driver and own not in ("", driver):

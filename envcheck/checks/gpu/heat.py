@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...data import numbers
-from ..gpus import found, gpu_check, need_any, plural
+from ..gpus import cause, found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
-from ..system_commands import systemctl
 from ..verdicts import Passed, Verdicts, fail, warn
 
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
@@ -15,19 +14,8 @@ COOLING = (
 )
 SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
 
-TOO_HOT = fail(
-    "too-hot",
-    "is too hot",
-    "The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training slows down.",
-    COOLING,
-    *SHOW_HEAT,
-)
-NEARLY_TOO_HOT = TOO_HOT.variant(
-    "nearly-too-hot",
-    severity="warn",
-    headline="is nearly too hot",
-    sentence="The GPU is {degrees} below its slowdown temperature{at}: more load will lower its clocks.",
-)
+TOO_HOT = cause("too-hot")
+NEARLY_TOO_HOT = cause("nearly-too-hot")
 
 
 @gpu_check(
@@ -68,12 +56,7 @@ def memory_limit(gpu: Gpu) -> float | None:
     return limits.get(known(gpu.architecture) or "") if own is None else own
 
 
-MEMORY_HOT = TOO_HOT.variant(
-    "memory-too-hot",
-    headline="has memory that is too hot",
-    sentence="The memory is at {celsius} °C, and from {limit} °C on it is slowed down: training slows down"
-    " with it, and memory errors become more likely.",
-)
+MEMORY_HOT = cause("memory-too-hot")
 
 
 @gpu_check(
@@ -97,25 +80,12 @@ def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed(f"below {limit} °C")
 
 
-_HEAT = TOO_HOT.variant(
-    "throttled-by-heat",
-    headline="is throttled by heat",
-    sentence="The hardware holds the clocks down because of heat (half or less): training is much slower.",
-)
+_HEAT = cause("throttled-by-heat")
 # Far from its own limit nothing is hot: so many degrees below the slowdown temperature.
 _COOL_C = 20
-HELD_COOL = warn(
-    "slowed-while-cool",
-    "is slowed down by a temperature limit it is far from",
-    "The driver holds the clocks down for a temperature, at {celsius} °C and {degrees} degrees below the"
-    " GPU's own slowdown temperature: the platform has set a lower limit for it (in laptops, often), or"
-    " another part of the board is hot.",
-    "More cooling of the GPU will not help. On a laptop let the platform's thermal policy run (thermald"
-    " --adaptive), and look for a firmware update and the power profile; elsewhere look at the memory's and"
-    " the board's temperatures, and at the target temperature that is set.",
-    "nvidia-smi -q -d TEMPERATURE,PERFORMANCE -i {gpu}",
-    systemctl("status", "thermald"),
-)
+HELD_COOL = cause("slowed-while-cool")
+MISREAD = cause("power-misread")
+_IMPOSSIBLE = 2  # times the highest limit: peaks of milliseconds are less
 # By clock-event reason.
 THROTTLED = {
     "hw_thermal_slowdown": _HEAT,
@@ -157,13 +127,19 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
 @gpu_check(
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
-    causes=[*THROTTLED.values(), HELD_COOL],
+    causes=[*THROTTLED.values(), HELD_COOL, MISREAD],
     about="The driver reports why a GPU's clocks are below their maximum. Heat and a power brake reduce them"
     " to half or less: a common cause of a slow machine without an error.",
     sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
 )
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
+    draw, most = known(gpu.power_draw_w) or 0, known(gpu.power_max_limit_w)
+    if most and draw > _IMPOSSIBLE * most and "sw_power_cap" in active:
+        fields = "power_draw_w power_max_limit_w clock_event_reasons clock_sm_mhz clock_sm_max_mhz"
+        mhz = known(gpu.clock_sm_mhz)
+        yield found(view, MISREAD, gpu, fields, draw=draw, most=most, mhz=mhz)
+        return
     reasons = [reason for reason in THROTTLED if reason in active]
     if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":
         reasons.remove("hw_slowdown")  # one of the others is why

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..gpus import REPLACE, REPLACES, RESET, RESETS, found, gpu_check, need_any, plural
+from ..gpus import cause, found, gpu_check, need_any, plural
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts, fail, warn
+from ..verdicts import Passed, Verdicts
 
 _MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
 # Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
@@ -12,31 +12,11 @@ RETIRED_PAGES_LIMIT = 60
 # On-chip memory by its protection: the fields' name, and the errors in one bank that NVIDIA tolerates.
 _SRAM = {"parity": ("parity", 4), "SEC-DED": ("secded", 2)}
 
-UNCORRECTABLE = fail(
-    "uncorrectable-errors",
-    "has uncorrectable memory errors",
-    "{errors} since the driver was loaded: programs that met them died or computed wrongly.",
-    f"A reset retires or remaps the bad memory; if errors come back, ask for a replacement (RMA). {RESET}",
-    *RESETS,
-)
-PAST_UNCORRECTABLE = warn(
-    "past-uncorrectable-errors",
-    "has had uncorrectable memory errors",
-    "{errors} in the board's life, {since}: watch whether more come.",
-    "Nothing now; check again after some days of load.",
-    "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
-)
+UNCORRECTABLE = cause("uncorrectable-errors")
+PAST_UNCORRECTABLE = cause("past-uncorrectable-errors")
 # NVIDIA names no limit for corrected errors: this many are no background radiation.
 _MANY_CORRECTED = 100_000
-CORRECTED = warn(
-    "many-corrected-errors",
-    "has very many corrected memory errors",
-    "{count:,} memory errors were corrected since the driver was loaded: each was repaired on the fly, and a"
-    " memory that fails so often will have errors that cannot be.",
-    "Run the field diagnostic when the machine is free, and ask the vendor for a replacement if it fails.",
-    "nvidia-smi -q -d ECC,ROW_REMAPPER -i {gpu}",
-    "sudo dcgmi diag -r 3",
-)
+CORRECTED = cause("many-corrected-errors")
 
 
 @gpu_check(
@@ -78,19 +58,8 @@ def _sram(gpu: Gpu, period: str) -> int:
     return sum(known(getattr(gpu, f"sram_{name}_{period}")) or 0 for name, _most in _SRAM.values())
 
 
-SRAM_ERRORS = UNCORRECTABLE.variant(
-    "sram-errors",
-    headline="has uncorrectable errors in on-chip memory",
-    remedy="A reset clears the error and repairs nothing: if more than {tolerated} come in one bank, run the"
-    f" field diagnostic and ask for a replacement (RMA). {RESET}",
-)
-SRAM_THRESHOLD = fail(
-    "sram-threshold-exceeded",
-    "has too many errors in on-chip memory",
-    "Uncorrectable errors in the GPU's on-chip memory are past NVIDIA's threshold for an RMA.",
-    REPLACE,
-    *REPLACES,
-)
+SRAM_ERRORS = cause("sram-errors")
+SRAM_THRESHOLD = cause("sram-threshold-exceeded")
 
 
 @gpu_check(
@@ -115,50 +84,40 @@ def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed("no uncorrectable error in on-chip memory")
 
 
-REMAP_FAILED = fail(
-    "remapping-failed",
-    "has a row of memory that could not be remapped",
-    "A row of memory could not be remapped, for lack of spare rows or a second time: errors will go on.",
-    f"The row-remapping failure flag is NVIDIA's criterion for an RMA. {REPLACE}",
-    *REPLACES,
-)
-REMAP_PENDING = fail(
-    "remapping-pending",
-    "has a row of memory that waits for its remapping",
-    "A row of memory waits for its remapping: the repair of these errors needs a reset.",
-    f"The reset puts the spare row in place. {RESET}",
-    *RESETS,
-)
+REMAP_FAILED = cause("remapping-failed")
+REMAP_PENDING = cause("remapping-pending")
+UNREPAIRABLE = cause("unrepairable-memory")
+REPAIR_PENDING = cause("repair-pending")
+_REPAIRS = {"channel": "channel of the memory", "tpc": "texture processing cluster (TPC)"}
 # A bank of memory has so many spare rows: a GPU that has used as many and needs another one wears out.
 _MANY_ROWS = 8
-REMAPS_AGAIN = REMAP_PENDING.variant(
-    "remapping-again-and-again",
-    headline="loses one row of memory after the other",
-    sentence="A row of memory waits for its remapping, after {rows} that were remapped before: the memory is"
-    " failing, and a reset or reboot only puts off the next error.",
-    remedy=f"{REPLACE} Until then a reset puts the spare row in place.",
-    commands=(*REPLACES, *RESETS),
-)
-FEW_SPARE_ROWS = warn(
-    "few-spare-rows",
-    "is running out of spare memory rows",
-    "{banks} with {rows} spare rows: nothing fails yet, and the next errors there cannot be repaired.",
-    "Run the vendor's field diagnostic when the machine is free, and plan for a replacement.",
-    "nvidia-smi -q -d ROW_REMAPPER -i {gpu}",
-    "sudo dcgmi diag -r 3",
-)
+REMAPS_AGAIN = cause("remapping-again-and-again")
+FEW_SPARE_ROWS = cause("few-spare-rows")
 
 
 @gpu_check(
     "GPU-003",
-    title="Row remapping is complete",
-    causes=(REMAP_FAILED, REMAP_PENDING, REMAPS_AGAIN, FEW_SPARE_ROWS),
+    title="Row remapping and repairs are complete",
+    causes=(
+        UNREPAIRABLE,
+        REPAIR_PENDING,
+        REMAP_FAILED,
+        REMAP_PENDING,
+        REMAPS_AGAIN,
+        FEW_SPARE_ROWS,
+    ),
     about="GPUs since Ampere replace a bad row of memory with a spare one at the next reset. This fails if"
     " a bank has no spare rows, if the row was remapped before, or after 512 rows in all.",
     sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), Remapped Rows; XID 63, 64"],
 )
 def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
+    if known(gpu.unrepairable_memory):
+        yield found(view, UNREPAIRABLE, gpu, "unrepairable_memory remap_uncorrectable")
+        return
+    repairs = [name for name in _REPAIRS if known(getattr(gpu, f"{name}_repair_pending"))]
+    for name in repairs:
+        yield found(view, REPAIR_PENDING, gpu, f"{name}_repair_pending", part=_REPAIRS[name])
     if failed is None and pending is None:
         need(gpu.remap_failed, "row remapping")
     count = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
@@ -173,24 +132,12 @@ def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
         fields = "remap_pending remap_correctable remap_uncorrectable"
         again = count >= _MANY_ROWS
         yield found(view, REMAPS_AGAIN if again else REMAP_PENDING, gpu, fields, rows=count)
-    if not failed and not pending and not empty:
+    if not failed and not pending and not empty and not repairs:
         yield Passed(f"{count} rows remapped" if count else "no row remapped")
 
 
-RETIREMENT_PENDING = fail(
-    "retirement-pending",
-    "has a bad memory page still in use",
-    "A page of memory waits for its retirement: it is known to be bad, and still in use.",
-    f"The page is retired when the GPU is reset or the driver reloaded. {RESET}",
-    *RESETS,
-)
-PAGES_USED_UP = fail(
-    "too-many-retired-pages",
-    "has too many retired memory pages",
-    "{pages} pages of memory are retired, of 64 that a board can retire: soon bad memory will stay in use.",
-    f"A board with {RETIRED_PAGES_LIMIT} retired pages is due for replacement. {REPLACE}",
-    *REPLACES,
-)
+RETIREMENT_PENDING = cause("retirement-pending")
+PAGES_USED_UP = cause("too-many-retired-pages")
 
 
 @gpu_check(

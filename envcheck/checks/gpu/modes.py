@@ -6,30 +6,15 @@ from packaging.version import Version
 
 from ...data.capabilities import capability
 from ...data.cuda import rows
+from ...data.products import is_data_centre
 from ...data.versions import parse_version
-from ..driver_state import DATA_CENTRE_BRANDS, HOLDERS, container, on_windows, on_wsl, service
-from ..gpus import found, gpu_check, plural
+from ..driver_state import container, on_windows, on_wsl, service
+from ..gpus import cause, found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
-from ..system_commands import systemctl
-from ..verdicts import Params, Passed, Verdicts, fail, warn
+from ..verdicts import Params, Passed, Verdicts
 
-MIG_PENDING = warn(
-    "mig-change-pending",
-    "has a change of its MIG mode pending",
-    "MIG will be turned {mode} at the GPU's next reset: what programs see of it will change.",
-    "Stop what uses the GPU and reset it, or set the current mode again.",
-    "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv",
-    HOLDERS,
-    "sudo nvidia-smi --gpu-reset -i {gpu}",
-)
-MIG_EMPTY = fail(
-    "mig-without-instances",
-    "has a MIG mode without instances",
-    "MIG is on and the GPU has no instance: CUDA and every framework see no device on it.",
-    "Create instances. If the GPU is not meant to be divided, its owner can turn MIG off.",
-    "nvidia-smi mig -i {gpu} -lgip  # what it can be divided into",
-    "sudo nvidia-smi mig -i {gpu} -cgi 0 -C  # one instance, the whole GPU",
-)
+MIG_PENDING = cause("mig-change-pending")
+MIG_EMPTY = cause("mig-without-instances")
 
 
 @gpu_check(
@@ -54,27 +39,11 @@ def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, MIG_EMPTY, gpu, "mig_enabled mig_instances")
 
 
-PROHIBITED = fail(
-    "compute-prohibited",
-    "has a compute mode that refuses programs",
-    "The compute mode prohibits computing: no CUDA program can use the GPU.",
-    "Set the mode back to the default, unless a scheduler needs it.",
-    "sudo nvidia-smi -i {gpu} -c DEFAULT",
-)
-EXCLUSIVE = PROHIBITED.variant(
-    "compute-exclusive-and-taken",
-    severity="warn",
-    headline="has a compute mode for one process, and it is taken",
-    sentence="The compute mode allows one process, and one is using the GPU: the next one is refused.",
-)
+PROHIBITED = cause("compute-prohibited")
+EXCLUSIVE = cause("compute-exclusive-and-taken")
 
 
-ONE_THREAD = EXCLUSIVE.variant(
-    "compute-exclusive-thread",
-    headline="has a compute mode for one thread",
-    sentence="The compute mode Exclusive_Thread gives one thread of one process a context: frameworks, which"
-    " have several threads, fail with 'device busy or unavailable' or an internal error.",
-)
+ONE_THREAD = cause("compute-exclusive-thread")
 
 
 @gpu_check(
@@ -103,21 +72,8 @@ def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed(mode)
 
 
-NOT_PERSISTENT = warn(
-    "persistence-off",
-    "has persistence mode off",
-    "Persistence mode is off on a data-centre GPU: the first program waits for the driver to start the GPU,"
-    " and settings are lost in between.",
-    "Run the persistence daemon, which comes with the driver.",
-    systemctl("enable --now", "nvidia-persistenced"),
-)
-DAEMON_IDLE = NOT_PERSISTENT.variant(
-    "persistence-off-beside-daemon",
-    sentence="nvidia-persistenced runs, and persistence mode is off all the same (it may have been started"
-    " with --no-persistence-mode): the first program waits for the driver to start the GPU.",
-    remedy="Switch it on; the daemon keeps it until it ends.",
-    commands=(systemctl("cat", "nvidia-persistenced"), "sudo nvidia-smi -i {gpu} -pm 1"),
-)
+NOT_PERSISTENT = cause("persistence-off")
+DAEMON_IDLE = cause("persistence-off-beside-daemon")
 
 
 @gpu_check(
@@ -138,7 +94,7 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield Passed("nvidia-persistenced is running")
     elif need(gpu.persistence, "the persistence mode"):
         yield Passed("on")
-    elif draws or known(gpu.brand) not in DATA_CENTRE_BRANDS or container(view):
+    elif draws or not is_data_centre(known(gpu.name) or "") or container(view):
         yield Passed("off, which does not matter here")
     elif isinstance(gpu.processes, Unavailable) and gpu.processes.unavailable == "not-collected":
         need(gpu.processes, "whether anything draws on it")
@@ -146,25 +102,10 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, DAEMON_IDLE if running else NOT_PERSISTENT, gpu, "persistence")
 
 
-UNLICENSED = warn(
-    "vgpu-unlicensed",
-    "has no vGPU licence",
-    "The vGPU has no licence ({licence}): it is slowed down after some minutes, and CUDA is refused.",
-    "Give the guest its client token and restart the licensing service.",
-    "ls /etc/nvidia/ClientConfigToken/",
-    systemctl("restart", "nvidia-gridd"),
-)
+UNLICENSED = cause("vgpu-unlicensed")
 
 
-NO_LICENCE_SERVICE = UNLICENSED.variant(
-    "vgpu-licensing-not-installed",
-    sentence="The vGPU has no licence ({licence}), and the service that gets it, nvidia-gridd, is not"
-    " installed, as with a driver that is not of NVIDIA's vGPU (GRID) packages: it is slowed down after some"
-    " minutes, and CUDA is refused.",
-    remedy="Install the guest driver of NVIDIA's vGPU software (from its licensing portal, or as the cloud"
-    " has it) in place of this one, give it its client token and start nvidia-gridd.",
-    commands=("nvidia-smi -q | grep -i licen", systemctl("enable --now", "nvidia-gridd")),
-)
+NO_LICENCE_SERVICE = cause("vgpu-licensing-not-installed")
 
 
 @gpu_check(
@@ -189,13 +130,7 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
         yield found(view, cause, gpu, "vgpu_licence virtualization", licence=licence)
 
 
-TOO_OLD = warn(
-    "too-old-for-cuda",
-    "is too old for current CUDA",
-    "CUDA {cuda} is the last version that generates code for compute capability {capability}"
-    " ({architecture}): no current framework runs on this GPU.",
-    "Use a framework built with CUDA {cuda} or older, or another GPU.",
-)
+TOO_OLD = cause("too-old-for-cuda")
 
 
 @gpu_check(

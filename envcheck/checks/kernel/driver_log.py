@@ -1,61 +1,190 @@
-"""The check on the driver's errors in the kernel log that have no Xid."""
+"""The checks on the driver's lines in the kernel log that have no Xid: GPUs not started, other errors."""
 
 from __future__ import annotations
 
 import re
 
-from ...data.kernel import KernelLine, kernel_lines
-from ..driver_state import NO_DRIVER
-from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
-from ..reading import KernelEvent, SnapshotView, known, need
-from ..verdicts import Finding, Params, Passed, Verdicts, check, fail, warn
+from ...data.kernel import Flavour, KernelLine, flavour_for
+from ..driver_on_disk import built_for, installed_version
+from ..driver_state import NO_DRIVER, branch, then_reboot
+from ..nvidia_devices import (
+    device_evidence,
+    driver_name,
+    event_evidence,
+    held_for_guests,
+    host_facts,
+    is_loaded,
+    kernel_facts,
+    listed_gpus,
+)
+from ..on_the_bus import NVIDIA_DEVICES
+from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
+from ..system_commands import on_system
+from ..verdicts import Finding, Params, Passed, Verdicts, about_device_at, check, fail, word
 from .events import (
     address_of_event,
-    gpu_at,
-    line_cause,
+    causes_of,
+    declared,
+    found_line,
+    known_gpus,
     line_commands,
-    reset_commands,
     since_driver_load,
     subjects_at,
 )
 
-_MISMATCH = re.compile(
-    r"API mismatch: the client (?:\S{1,40} )?has the version (?P<client>\d[\d.]{2,20}\d)"
+_NOT_SUPPORTED = re.compile(r"Legacy drivers|not supported by the (?:\d[\d.]{2,20} )?NVIDIA")
+_RELEASE = re.compile(r"(?:supported by the (?:NVIDIA )?|[Tt]he )(\d{2,4}\.\d[\d.]{0,10}\d)\b")
+_LEGACY_BRANCH = re.compile(r"NVIDIA (\d{2,3}\.[\dx.]{1,10}) Legacy")
+_DEVICE = re.compile(r"PCI ID: ?(10de:[0-9a-f]{4})", re.I)
+_BEFORE_TURING = "proprietary"
+
+_OF_THE_HOST = ("processor-hot",)  # kinds of lines that are about no GPU
+_STARTING, _RUNNING = declared("KRN-013"), declared("KRN-014")
+
+UNSUPPORTED = fail(
+    "gpu-not-supported",
+    "is not supported by {driver}",
+    "This GPU is not supported by {driver}: the GPU is newer than it, or so old that a legacy branch alone"
+    " supports it. Nothing can use it.",
+    "Install a driver whose list of supported products has this GPU. If the list of this release has it, the"
+    " GPU may have been asleep when the driver looked: boot with pcie_port_pm=off.",
 )
-MISMATCH = warn(
-    "program-with-other-libraries",
-    "a program came with another driver's libraries",
-    "A program came with driver libraries of version {client}, and the module is {module}: it found no GPU.",
-    "It was most likely in a container whose image holds libraries of a driver, or was started before the"
-    " driver was changed: take them out of the image (the engine brings the host's), or start it again.",
-    "find / -xdev -name 'libcuda.so.*' -not -path '*/compat/*' 2>/dev/null  # in that program's image",
+LEGACY = UNSUPPORTED.variant(
+    "needs-legacy-branch",
+    sentence="This GPU is not supported by {driver}: the newest branch that drives it is {number}.xx{of}."
+    " Nothing can use it.",
+    remedy="Install the driver of branch {number} instead of this one.",
 )
-RESET = fail(
-    "reset-required",
-    "has to be reset, says the driver",
-    "The driver says that this GPU has to be reset: until then programs on it fail ('busy or unavailable'),"
-    " or their results are wrong.",
-    "Stop everything that uses the GPU and reset it; if that fails, power the machine off and on.",
+NO_COMMON_BRANCH = LEGACY.variant(
+    "no-common-branch",
+    remedy="No branch of the driver drives both this GPU and the others here ({others}): take this GPU out,"
+    " or use it in another machine.",
 )
-RESET_BEFORE = RESET.variant(
-    "reset-was-required",
-    severity="warn",
-    sentence="The driver said that this GPU has to be reset, and does not ask for it any more: look whether"
-    " programs on it work.",
+TOO_OLD = UNSUPPORTED.variant(
+    "driver-too-old-for-gpu",
+    sentence="This GPU is not supported by {driver}: it is too old for it{first}. Nothing can use it.",
+    remedy="Install {newer}.",
 )
-_LINES = {row: line_cause(row) for row in kernel_lines("KRN-014")}
-_CAUSES = dict.fromkeys(cause for both in _LINES.values() for cause in both if cause is not None)
+IN_GUEST = UNSUPPORTED.variant(
+    "needs-guest-driver",
+    sentence="This GPU is not supported by {driver}: in this virtual machine it is, most likely, a part of a"
+    " GPU (vGPU), which works with NVIDIA's guest driver (GRID) alone. Nothing can use it.",
+    remedy="Install the vGPU (GRID) guest driver that the cloud, or the host's owner, offers, in place of"
+    " this one; where a whole GPU is passed through, a newer driver.",
+)
+
+
+@check(
+    "KRN-013",
+    title="The driver started every GPU",
+    causes=[*causes_of(_STARTING), LEGACY, NO_COMMON_BRANCH, TOO_OLD, IN_GUEST, UNSUPPORTED],
+    about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
+    " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
+    sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-008", "KRN-009", "DRV-002"),
+)
+def every_gpu_started(view: SnapshotView) -> Verdicts:
+    events = need(kernel_facts(view).log, "the kernel log")
+    healthy = {*listed_gpus(view)}
+    healthy |= {gpu.address for gpu in known_gpus(view) if held_for_guests(gpu)}
+    failed: dict[str, list[KernelEvent]] = {}
+    for event in events:
+        row = next((one for one in _STARTING if one.fits(event.kind, event.text)), None)
+        address = known(event.pci_address) or ""
+        if row is not None and not address:
+            address = address_of_event(view, event, events) or ""
+        unknown = _NOT_SUPPORTED.search(event.text) and not (healthy and not address)
+        on_bus = event.kind != "pcie" or address in {gpu.address for gpu in known_gpus(view)}
+        logged = unknown or (row is not None and address and on_bus)
+        if event.kind in ("nvrm", "pcie", "gsp") and logged and address not in healthy:
+            failed.setdefault(address, []).append(event)
+    unsuited = {gpu.address: gpu for gpu in known_gpus(view) if _lacks(view, gpu)}
+    loose = [one for one in events if one.kind == "gsp" and not address_of_event(view, one, events)]
+    for address in sorted({*failed, *unsuited} - healthy):
+        lines = [*loose, *failed.get(address, [])]
+        unsupported = [event for event in lines if _NOT_SUPPORTED.search(event.text)]
+        if unsupported or address in unsuited:
+            yield _not_supported(view, address, unsupported[-1:], unsuited.get(address))
+        else:
+            yield _not_started(view, address, lines, events)
+    if not failed and not unsuited:
+        yield Passed("no failure since boot")
+
+
+def _lacks(view: SnapshotView, gpu: PciDevice) -> str:
+    """Why no driver of the branch here drives this GPU; "" if it does, holds it or is not known."""
+    kernel, row = kernel_facts(view), flavour_for(gpu.device_id)
+    there = is_loaded(kernel) or known(kernel.release) in built_for(kernel)
+    if row is None or not there or driver_name(gpu) or gpu.address in listed_gpus(view):
+        return ""
+    return row.lacks(branch(known(kernel.driver_version) or installed_version(kernel)))
+
+
+def _not_supported(
+    view: SnapshotView, address: str, events: list[KernelEvent], gpu: PciDevice | None
+) -> Finding:
+    kernel, text = kernel_facts(view), events[0].text if events else ""
+    patterns = (_RELEASE, _LEGACY_BRANCH, _DEVICE)
+    release, legacy, device = (pattern.search(text) for pattern in patterns)
+    driver = release[1] if release else known(kernel.driver_version) or installed_version(kernel)
+    device_id = device[1].lower() if device else gpu.device_id if gpu else ""
+    row = flavour_for(device_id)
+    evidence = [event_evidence(view, event) for event in events]
+    if gpu is not None:
+        evidence += device_evidence(view, gpu, "device_id")
+    cause, install = UNSUPPORTED, on_system(view, "update-driver")
+    params: Params = {"driver": f"driver {driver}" if driver else "this release of the driver"}
+    number = legacy[1].partition(".")[0] if legacy else str((row and row.last_branch) or "")
+    if number and number != branch(driver):
+        works = [gpu for gpu in known_gpus(view) if gpu.address in listed_gpus(view)]
+        others = filter(None, (flavour_for(gpu.device_id) for gpu in works))
+        newer = [one.gpus for one in others if one.lacks(number) == "too old"]
+        cause, install = LEGACY, on_system(view, "legacy-driver", branch=number)
+        params.update(number=number, of=f" ({row.gpus})" if row else "")
+        if newer:
+            cause, install = NO_COMMON_BRANCH, []
+            params["others"] = ", ".join(dict.fromkeys(newer))
+    elif row is not None and row.flavour != _BEFORE_TURING and _too_old(row, driver):
+        first = row.first_branch
+        params["first"] = f" ({row.gpus}: from {first} on)" if first else ""
+        what = f"a driver of branch {first} or newer" if first else "a newer driver"
+        params["newer"] = what + (", with the open modules" if row.flavour == "open" else "")
+        cause = TOO_OLD
+    elif known(host_facts(view).hypervisor) is not None:
+        cause, install = IN_GUEST, []
+    commands = [NVIDIA_DEVICES, *then_reboot(install)]
+    return cause.found(subjects_at(view, address or None), evidence, commands=commands, **params)
+
+
+def _too_old(row: Flavour, driver: str) -> bool:
+    return not (driver and row.first_branch) or int(branch(driver)) < row.first_branch
+
+
+def _unexplained(
+    view: SnapshotView, lines: list[KernelEvent], events: list[KernelEvent], address: str
+) -> list[KernelEvent]:
+    """What else the driver logged of this GPU, or beside its failure, that no table knows."""
+    others = [event for event in events if event.kind == "driver-error"]
+    return [one for one in others if address_of_event(view, one, lines) == address]
+
+
+def _not_started(
+    view: SnapshotView, address: str, lines: list[KernelEvent], events: list[KernelEvent]
+) -> Finding:
+    # The table's order is by how much a line explains: that the GPU was not started comes last.
+    row = next(row for row in _STARTING if any(row.fits(one.kind, one.text) for one in lines))
+    shown, commands = lines[-3:], line_commands(view, row, address)
+    shown = [*_unexplained(view, lines, events, address)[:2], *shown]
+    if row.key == "no-room-for-bar":
+        commands.insert(0, f"cat /sys/bus/pci/devices/{word(address)}/resource")
+    evidence = [event_evidence(view, event) for event in shown]
+    return _STARTING[row][0].found(about_device_at("gpu", address), evidence, commands=commands)
 
 
 @check(
     "KRN-014",
     title="The driver logs no errors besides Xids",
-    causes=[
-        *_CAUSES,
-        RESET,
-        RESET_BEFORE,
-        MISMATCH,
-    ],
+    causes=causes_of(_RUNNING),
     about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
     " has stopped, the kernel stopped in the driver's module, or a program uses another driver's libraries.",
     sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
@@ -63,53 +192,15 @@ _CAUSES = dict.fromkeys(cause for both in _LINES.values() for cause in both if c
 )
 def no_other_errors(view: SnapshotView) -> Verdicts:
     events = since_driver_load(need(kernel_facts(view).log, "the kernel log"))
-    lines: dict[tuple[KernelLine | str, str | None], list[KernelEvent]] = {}
+    module = known(kernel_facts(view).driver_version)
+    lines: dict[tuple[KernelLine, str | None], list[KernelEvent]] = {}
     for event in events:
-        row: KernelLine | str | None = next(
-            (one for one in _LINES if one.fits(event.kind, event.text)), None
-        )
-        if row is None:
-            row = "mismatch" if _MISMATCH.search(event.text) else event.kind
-        address = address_of_event(view, event, events) if row != "mismatch" else None
-        lines.setdefault((row, address), []).append(event)
+        row = next((one for one in _RUNNING if one.fits(event.kind, event.text)), None)
+        client = row.values(event.text).get("client") if row else None
+        if row is not None and (client is None or client != module):
+            of_gpu = client is None and event.kind not in _OF_THE_HOST
+            address = address_of_event(view, event, events) if of_gpu else None
+            lines.setdefault((row, address), []).append(event)
     for (row, address), logged in lines.items():
-        if isinstance(row, KernelLine):
-            found = _line(view, row, address, logged)
-        else:
-            found = _judge(view, row, address, logged)
-        if found:
-            yield found
+        yield from found_line(view, _RUNNING, row, address, logged)
     yield Passed("none since the driver was loaded")
-
-
-def _line(
-    view: SnapshotView, row: KernelLine, address: str | None, events: list[KernelEvent]
-) -> Finding | None:
-    listed = listed_gpus(view)
-    answers = address in listed if address else bool(listed)
-    cause = _LINES[row][answers]
-    if cause is None:
-        return None
-    evidence = [event_evidence(view, event) for event in events[-2:]]
-    commands = line_commands(view, row, address)
-    return cause.found(subjects_at(view, address), evidence, commands=commands)
-
-
-def _judge(
-    view: SnapshotView, kind: str, address: str | None, events: list[KernelEvent]
-) -> Finding | None:
-    evidence = [event_evidence(view, event) for event in events[-2:]]
-    if kind == "mismatch":
-        client = _MISMATCH.search(events[-1].text)
-        module = known(kernel_facts(view).driver_version)
-        if client is None or client["client"] == module:
-            return None
-        params: Params = {"client": client["client"], "module": module or "another"}
-        return MISMATCH.found(evidence=evidence, **params)
-    if kind == "reset-required":
-        gpu = gpu_at(view, address)
-        over = gpu is not None and known(gpu.recovery_action) == "None"
-        commands = None if over else reset_commands("reset", address)
-        cause = RESET_BEFORE if over else RESET
-        return cause.found(subjects_at(view, address), evidence, commands=commands)
-    return None

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...data.kernel import KernelLine, kernel_lines
+from ..driver_on_disk import build_module
 from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT, branch, driver_version
-from ..nvidia_devices import event_evidence, pci_gpus
+from ..nvidia_devices import event_evidence, listed_gpus, pci_gpus
+from ..on_the_bus import error_counts
 from ..reading import (
     CannotJudge,
     Gpu,
@@ -19,8 +21,10 @@ from ..reading import (
     known,
 )
 from ..system_commands import on_system
-from ..verdicts import Cause, Finding, Subject, about_device_at, about_gpu, word
+from ..verdicts import Cause, Finding, Params, Subject, about_device_at, about_gpu, word
 
+# Each row's causes: of a GPU that the driver does not list, and of one that it lists.
+Lines = dict[KernelLine, tuple[Cause, Cause | None]]
 _NEAR = 5.0  # seconds: lines that belong together
 _MINOR = re.compile(r"(?:minor number|watchdog found GPU) (\d{1,3})\b")
 _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus", "nvlink")
@@ -80,13 +84,42 @@ def since_driver_load(events: Sequence[KernelEvent]) -> list[KernelEvent]:
     return list(events[loads[-1] + 1 :]) if loads else list(events)
 
 
-def line_cause(row: KernelLine) -> tuple[Cause, Cause | None]:
-    """The causes of a line: of a GPU that the driver does not list, and of one that it lists."""
-    texts = (row.headline, row.sentence, row.remedy)
-    cause = Cause(row.key, row.severity, *texts, source=row.source)
-    if row.listed in ("", row.severity):
-        return cause, cause if row.listed else None
-    return cause, cause.variant(f"{row.key}-listed", severity=row.listed)
+def declared(check: str) -> Lines:
+    """The rows of a check, each with its causes."""
+    causes: Lines = {}
+    for row in kernel_lines(check):
+        texts = (row.headline, row.sentence, row.remedy)
+        cause = Cause(row.key, row.severity, *texts, source=row.source)
+        listed = cause if row.listed == row.severity else None
+        if row.listed and listed is None:
+            listed = cause.variant(f"{row.key}-listed", severity=row.listed)
+        causes[row] = (cause, listed)
+    return causes
+
+
+def causes_of(lines: Lines) -> list[Cause]:
+    return list(dict.fromkeys(cause for both in lines.values() for cause in both if cause))
+
+
+def found_line(
+    view: SnapshotView,
+    lines: Lines,
+    row: KernelLine,
+    address: str | None,
+    events: Sequence[KernelEvent],
+) -> list[Finding]:
+    """What these events say by their row; nothing where the GPU's answer counts for more."""
+    listed = listed_gpus(view)
+    answers = address in listed if address else bool(listed)
+    if "reset-required" in row.kinds and (gpu := gpu_at(view, address)):
+        answers = known(gpu.recovery_action) == "None"  # it is reset, or does not need it any more
+    cause = lines[row][answers]
+    if cause is None:
+        return []
+    evidence = [event_evidence(view, event) for event in events[-3:]]
+    commands = line_commands(view, row, address)
+    values: Params = {**row.values(events[-1].text)}
+    return [cause.found(subjects_at(view, address), evidence, commands=commands, **values)]
 
 
 def from_log(view: SnapshotView, lines: Mapping[KernelLine, Cause]) -> Iterator[Finding]:
@@ -101,7 +134,7 @@ def from_log(view: SnapshotView, lines: Mapping[KernelLine, Cause]) -> Iterator[
 
 def lines_of(check: str) -> dict[KernelLine, Cause]:
     """The causes of a check that are lines of no GPU."""
-    return {row: line_cause(row)[0] for row in kernel_lines(check)}
+    return {row: both[0] for row, both in declared(check).items()}
 
 
 def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> list[str]:
@@ -113,6 +146,8 @@ def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> l
         "@reset": reset_commands("reset", address)[-1:],
         "@reboot": [REBOOT],
         "@off": ["sudo poweroff"],
+        "@build-module": build_module(view),
+        "@bus-errors": [error_counts(word(one)) for one in _and_its_port(view, address)],
     }
     commands: list[str] = []
     for step in row.commands:
@@ -125,6 +160,11 @@ def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> l
         else:
             commands += made.get(step, [step])
     return commands
+
+
+def _and_its_port(view: SnapshotView, address: str | None) -> list[str]:
+    found = [gpu for gpu in known_gpus(view) if gpu.address == address]
+    return [one for gpu in found for one in (gpu.address, known(gpu.slot)) if one]
 
 
 def reset_commands(action: str, address: str | None) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import flavour_for
+from ...data.kernel import KernelLine, flavour_for
 from ...data.system_commands import system_commands
 from ...findings.subjects import Subject, about_device, about_device_at
 from .. import driver_on_disk as disk
@@ -15,7 +15,6 @@ from ..reading import CannotJudge, Kernel, KernelEvent, NotKnown, SnapshotView, 
 from ..system_commands import on_system
 from ..verdicts import (
     TRADE,
-    Cause,
     Evidence,
     Finding,
     Passed,
@@ -26,6 +25,7 @@ from ..verdicts import (
     unjudged,
     word,
 )
+from .events import causes_of, declared, line_commands
 
 _MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
 _HARMLESS = "verification failed"  # the kernel takes the module all the same, and is tainted
@@ -35,51 +35,23 @@ _WRONG_FLAVOUR = {
 }
 
 
-def _refusal(key: str, meaning: str, remedy: str = "") -> Cause:
-    sentence = f"{meaning}: {{consequence}}."
-    return fail(key, "the kernel refuses the driver's module", sentence, remedy, disk.LOG)
-
-
-_UNSIGNED = "no key that it knows has signed it"
-SECURE_BOOT = _refusal(
+_UNSIGNED = "no key that it knows has signed it: {consequence}."
+_REFUSES = "the kernel refuses the driver's module"
+SECURE_BOOT = fail(
     "secure-boot",
+    _REFUSES,
     f"The kernel refuses the module {{module}}, since Secure Boot is on and {_UNSIGNED}",
 )
-ENFORCED = _refusal(
-    "signature-enforced", f"The kernel refuses the module {{module}}, since {_UNSIGNED}"
+ENFORCED = SECURE_BOOT.variant(
+    "signature-enforced", sentence=f"The kernel refuses the module {{module}}, since {_UNSIGNED}"
 )
-OTHER_KERNEL = _refusal(
-    "module-of-other-kernel",
-    "The kernel module {module} was built for another kernel than the running one",
-    "Rebuild it for this kernel.",
-)
-SYMBOLS = _refusal(
-    "module-symbols",
-    "The kernel module {module} does not fit the running kernel, or another module of another version is"
-    " in its way",
-    "Rebuild it; on cloud kernels install linux-modules-extra-$(uname -r), which holds what nvidia-drm"
-    " builds on.",
-)
-FOUND_NO_GPU = _refusal(
-    "module-found-no-gpu",
-    "The kernel module {module} found no GPU that it could start, and gave up",
-    "Look for the reason in the lines before it.",
-)
-NOT_LOADED = _refusal(
-    "module-load-error", "The kernel module {module} could not be loaded", "Read the kernel log."
-)
-# Patterns in the kernel log by which a module's failure to load is known.
-_LOAD_ERRORS = {
-    r"version magic|disagrees about version|Invalid module|unknown relocation": OTHER_KERNEL,
-    r"Unknown symbol|exports duplicate symbol": SYMBOLS,
-    r"No NVIDIA (GPU|devices|graphics adapter)|probe routine": FOUND_NO_GPU,
-}
+_LINES = declared("KRN-002")
 
 
 @check(
     "KRN-002",
     title="The kernel accepts the driver's module",
-    causes=[OTHER_KERNEL, SYMBOLS, FOUND_NO_GPU, NOT_LOADED, SECURE_BOOT, ENFORCED],
+    causes=[*causes_of(_LINES), SECURE_BOOT, ENFORCED],
     about="With Secure Boot the kernel refuses a module that is not signed with a key it knows, although"
     " DKMS reports 'installed'. For other refusals the kernel log has the reason.",
     sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69"],
@@ -110,7 +82,7 @@ def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEv
     )
     refused: dict[str, list[KernelEvent]] = {}
     for event in log:
-        if event.kind not in ("module-rejected", "module-error") and _load_error(event) is None:
+        if event.kind != "module-rejected" and not _rows(event):
             continue
         named = _MODULE.search(event.text)
         module = (named.group(1) or named.group(2)).replace("-", "_") if named else "nvidia"
@@ -121,34 +93,25 @@ def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEv
     return refused
 
 
-def _load_error(event: KernelEvent) -> Cause | None:
-    if event.kind not in ("module-error", "nvrm"):
-        return None
-    found = (cause for pattern, cause in _LOAD_ERRORS.items() if re.search(pattern, event.text))
-    return next(found, None)
+def _rows(event: KernelEvent) -> list[KernelLine]:
+    return [row for row in _LINES if row.fits(event.kind, event.text)]
 
 
 def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[KernelEvent]) -> Finding:
     evidence = [devices.event_evidence(view, event) for event in events[-3:]]
-    cause = next(filter(None, map(_load_error, events)), NOT_LOADED)
-    advice, commands = None, None
+    what = "nothing can use the GPU" if module == "nvidia" else "what builds on it does not work"
     if any(event.kind == "module-rejected" for event in events):
         evidence += [view.evidence("machine.host.secure_boot")] if view.machine.host else []
         enforced = known(devices.host_facts(view).secure_boot) is False
         cause = ENFORCED if enforced else SECURE_BOOT
         advice = _allow_unsigned(view) if enforced else _enrol(view, kernel)
-    elif cause in (OTHER_KERNEL, SYMBOLS):
-        load = [] if module == "nvidia" else [f"sudo modprobe {word(module)}"]
-        commands = disk.build_module(view) + load
-    return cause.found(
-        evidence=evidence,
-        commands=commands,
-        advice=advice,
-        module=module,
-        consequence="nothing can use the GPU"
-        if module == "nvidia"
-        else "what builds on it does not work",
-    )
+        return cause.found(evidence=evidence, advice=advice, module=module, consequence=what)
+    row = min((row for event in events for row in _rows(event)), key=list(_LINES).index)
+    commands = line_commands(view, row, None)
+    if "@build-module" in row.commands and module != "nvidia":
+        commands.append(f"sudo modprobe {word(module)}")
+    cause = _LINES[row][0]
+    return cause.found(evidence=evidence, commands=commands, module=module, consequence=what)
 
 
 def _allow_unsigned(view: SnapshotView) -> Remedy:

@@ -37,7 +37,7 @@ _ADVICE = 154  # what the driver wants done with a GPU
 _CHANGED = re.compile(
     r"recovery action changed from [^()]{0,40}\([^()]{0,40}\) to [^()]{0,40}\(([^()]{1,40})\)"
 )
-_NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
+_NONFATAL = re.compile(r"\bNon-?fatal\b|Severity 0", re.I)
 
 
 def _in_catalog(xid: Xid) -> str:
@@ -82,6 +82,18 @@ _FATAL_SXID = fail(
 )
 
 
+_SXID = _FATAL_SXID.variant(
+    "sxid-not-fatal",
+    severity="warn",
+    headline="has an NVSwitch error in the kernel log",
+    sentence="An NVSwitch refused an access (SXid {sxid}): the driver calls it not fatal, and jobs on"
+    " several GPUs hang or die all the same.",
+    remedy="It comes where the fabric manager was restarted without a reset of the GPUs: stop all jobs and"
+    " reset the GPUs together with their switches, or reboot. If it comes back, have the baseboard examined.",
+    source="NVIDIA Fabric Manager User Guide, SXid errors",
+)
+_HANGS = (12028,)  # SXids after which jobs hang, though the driver calls them not fatal
+_SAME_MOMENT = 5.0  # seconds: what an NVSwitch and a GPU then log is of one fault
 _MEMORY = fail(
     "memory-not-contained",
     "has uncorrectable memory errors in the kernel log",
@@ -122,6 +134,7 @@ _ONE_GPU = warn(
         _UNKNOWN,
         _RECOVERY,
         _FATAL_SXID,
+        _SXID,
         _MEMORY,
         _CONTAINED,
         _NOT_REMAPPED,
@@ -138,15 +151,16 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     mentioned: list[str] = []
     over, before = _before_reset(events)
+    switches: dict[tuple[str | None, int | None], list[KernelEvent]] = {}
+    others: list[tuple[KernelEvent, Finding]] = []
     stories: dict[str | None, list[tuple[Xid, KernelEvent]]] = {}
     advice: dict[str | None, KernelEvent] = {}  # the last of each GPU
     for place, event in enumerate(events):
         code, address = known(event.xid), known(event.pci_address)
-        if event.kind == "sxid" and _NONFATAL.search(event.text):
+        if event.kind == "sxid" and code not in _HANGS and _NONFATAL.search(event.text):
             mentioned.append(f"SXid {code} (not fatal)")
         elif event.kind == "sxid":
-            switch = about_device_at("nvswitch", address)
-            yield _FATAL_SXID.found(switch, [event_evidence(view, event)], sxid=code)
+            switches.setdefault((address, code), []).append(event)
         if event.kind != "xid" or code is None or code == _FALLEN:
             continue
         if place in over:
@@ -161,16 +175,36 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
         if found and xid and xid.story:
             stories.setdefault(address, []).append((xid, event))
         elif found:
-            yield found
+            others.append((event, found))
         elif xid is not None:
             mentioned.append(f"Xid {code} ({xid.meaning})")
+    others = [(event, one) for event, one in others if known(event.pci_address) not in stories]
     for address, story in stories.items():
         memory = _memory(view, address, story, before)
         wanted = [event_evidence(view, advice.pop(address))] if address in advice else []
         yield replace(memory, evidence=[*memory.evidence, *wanted])
+    fatal = []
+    for (address, code), lines in switches.items():
+        worst = [line for line in lines if not _NONFATAL.search(line.text)]
+        fatal += worst
+        cause, beside = _FATAL_SXID if worst else _SXID, [e for e, _ in others if _beside(e, worst)]
+        evidence = [event_evidence(view, line) for line in [*(worst or lines)[-1:], *beside[:3]]]
+        gpus = [one for event in beside for one in subjects_at(view, known(event.pci_address))]
+        subjects = list(dict.fromkeys([*about_device_at("nvswitch", address), *gpus]))
+        yield cause.found(subjects, evidence, sxid=code)
+    yield from (found for event, found in others if not _beside(event, fatal))
     for event in advice.values():
         yield from _recovery(view, event)
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
+
+
+def _beside(event: KernelEvent, others: list[KernelEvent]) -> bool:
+    """Whether it was logged in the same moment as one of the others."""
+    times = [known(one.seconds) for one in others]
+    own = known(event.seconds)
+    return own is not None and any(
+        one is not None and abs(own - one) <= _SAME_MOMENT for one in times
+    )
 
 
 def _before_reset(events: list[KernelEvent]) -> tuple[set[int], set[tuple[str | None, int | None]]]:

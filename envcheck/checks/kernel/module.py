@@ -10,6 +10,7 @@ from ..driver_state import HOLDERS, REBOOT, then_reboot
 from ..reading import CannotJudge, Kernel, Skip, SnapshotView, known, need, show
 from ..system_commands import on_system
 from ..verdicts import Cause, Evidence, Finding, Passed, Verdicts, about, check, fail, warn
+from .events import causes_of, declared, found_line
 
 
 def _not_loaded(key: str, what: str, remedy: str = "", *commands: str) -> Cause:
@@ -24,7 +25,9 @@ BLACKLISTED = _not_loaded(
 NOT_LOADED = _not_loaded(
     "module-not-loaded",
     "The driver {version} is installed and its module is not loaded",
-    "Load it; if that fails, the kernel log says why.{signed}",
+    "Write the list of modules again (depmod), which may lack it, and load it; if that fails, the kernel log"
+    " says why.{signed}",
+    "sudo depmod -a",
     disk.MODPROBE,
     disk.LOG,
 )
@@ -56,16 +59,27 @@ NO_DRIVER = _not_loaded(
     "Install the driver (Debian: with contrib and non-free enabled; elsewhere: from the distribution or"
     " from NVIDIA's repository), then reboot.",
 )
+# Lines that say why the module stopped while it was being loaded.
+_STOPS = {row: both for row, both in declared("KRN-014").items() if "ibt" in row.kinds}
 
 
 @check(
     "KRN-001",
     title="The nvidia kernel module is loaded",
-    causes=[BLACKLISTED, NOT_LOADED, STUCK, NOT_BUILT, NO_MODULE, HALF, NO_DRIVER],
+    causes=[
+        *causes_of(_STOPS),
+        BLACKLISTED,
+        NOT_LOADED,
+        STUCK,
+        NOT_BUILT,
+        NO_MODULE,
+        HALF,
+        NO_DRIVER,
+    ],
     about="Everything that uses the GPU goes through the kernel module nvidia. If it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU.",
     sources=["NVIDIA driver README, common problems; modprobe.d(5)"],
-    follows=("PCI-001", "PCI-002", "KRN-002", "KRN-003", "KRN-009", "KRN-013"),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-002", "KRN-003", "KRN-009", "KRN-013"),
 )
 def module_loaded(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
@@ -95,7 +109,11 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
     states = {one.name: known(one.state) for one in known(kernel.modules) or []}
     if state := states.get("nvidia"):
         evidence = [view.evidence("machine.kernel.modules", f"nvidia is {state}")]
-        oops = [event for event in known(kernel.log) or [] if event.kind == "oops"]
+        log = known(kernel.log) or []
+        for row in _STOPS:
+            if logged := [event for event in log if row.fits(event.kind, event.text)]:
+                return found_line(view, _STOPS, row, None, logged)[0]
+        oops = [event for event in log if event.kind == "oops"]
         evidence += [devices.event_evidence(view, event) for event in oops[-2:]]
         return STUCK.found(evidence=evidence, state=state)
     evidence = [view.evidence("machine.kernel.modules", "nvidia is not among them")]

@@ -9,6 +9,7 @@ from ...data.products import product
 from ...facts import kernel as facts
 from ..config_lines import drop_options
 from ..nvidia_devices import kernel_facts, listed_gpus
+from ..on_the_bus import BAR_SIZES
 from ..reading import CannotJudge, Kernel, SnapshotView, known
 from ..verdicts import (
     Cause,
@@ -23,6 +24,7 @@ from ..verdicts import (
 )
 
 _PREFIX = "NVreg_"
+_LARGE = 257  # MiB: what boards have without Resizable BAR is less
 _ROWS = {
     row: Cause(row.key, "warn", row.headline, row.sentence, row.remedy, source=row.source)
     for row in option_effects()
@@ -74,6 +76,9 @@ def _hit(view: SnapshotView, kernel: Kernel, row: OptionEffect) -> list[Subject]
         boards = [(gpu, product(known(gpu.name) or "")) for gpu in view.gpus]
     except CannotJudge:
         return None
+    if row.takes == "bar":
+        small = [gpu for gpu in view.gpus if (known(gpu.bar1_total_mib) or _LARGE) < _LARGE]
+        return [one for gpu in small for one in about_gpu(gpu)] or None
     linked = [gpu for gpu, board in boards if board and board.board == "module" and board.nvlinks]
     up = any(link.active for gpu in linked for link in known(gpu.nvlinks) or [])
     subjects = [one for gpu in linked for one in about_gpu(gpu)]
@@ -87,7 +92,7 @@ def _found(
     paths = list(dict.fromkeys(one.path for one in options))
     texts = [f"{path}: {name}" for path in paths]
     evidence = [seen, *(view.evidence("machine.kernel.module_options", text) for text in texts)]
-    commands = drop_options(view, options)
+    commands = drop_options(view, options) if row.takes != "bar" else [BAR_SIZES]
     where = " and ".join(paths) or "modprobe.d or the kernel's command line"
     causes = _ROWS if listed_gpus(view) else _ALL
     return causes[row].found(subjects, evidence, commands=commands, option=name, where=where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...data.kernel import kernel_lines
 from ...facts.kernel import Kernel
 from ...facts.pci import PciDevice
 from ...findings.subjects import about_device, about_device_at
@@ -10,7 +9,7 @@ from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
-from ..kernel.events import line_cause, line_commands
+from ..kernel.events import causes_of, declared, found_line
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import (
     CannotJudge,
@@ -35,6 +34,7 @@ from ..verdicts import (
     check,
     fail,
     unjudged,
+    warn,
     word,
 )
 from . import wsl
@@ -203,6 +203,17 @@ def _give_back(view: SnapshotView, gpu: PciDevice) -> Remedy | None:
                 f"echo {gpu.address} | sudo tee /sys/bus/pci/drivers_probe",
             ],
         )
+    if sum(other.device_id == gpu.device_id for other in devices.pci_gpus(view)) > 1:
+        return Remedy(
+            f"{PASSED_THROUGH.remedy} vfio-pci takes every device of an id, and this machine has several GPUs"
+            f" of {gpu.device_id}: a guest's own is then bound by its address.",
+            [
+                "grep -rn vfio /etc/modprobe.d /etc/initramfs-tools/modules /proc/cmdline",
+                *on_system(view, "initramfs"),
+                "sudo driverctl set-override ADDRESS vfio-pci  # of the guest's GPU",
+                REBOOT,
+            ],
+        )
     see = ["grep -rn vfio /etc/modprobe.d /proc/cmdline"]
     if where == config.CMDLINE:
         see = config.off_command_line(view, f"vfio-pci.ids={gpu.device_id}")
@@ -270,14 +281,14 @@ def every_gpu_bound(view: SnapshotView) -> Verdicts:
         yield UNBOUND.found(about_device(gpu), evidence, why=why)
 
 
-def _does_not_wake(view: SnapshotView, device: PciDevice) -> Finding | None:
-    for event in known(facts_or(view.machine.kernel, Kernel).log) or []:
-        for row, cause in _ASLEEP.items():
-            if row.fits(event.kind, event.text) and known(event.pci_address) == device.address:
-                evidence = [devices.event_evidence(view, event)]
-                commands = line_commands(view, row, device.address)
-                return cause.found(about_device(device), evidence, commands=commands)
-    return None
+def _does_not_wake(view: SnapshotView, device: PciDevice) -> list[Finding]:
+    events = known(facts_or(view.machine.kernel, Kernel).log) or []
+    own = [event for event in events if known(event.pci_address) == device.address]
+    fitting = ((row, [one for one in own if row.fits(one.kind, one.text)]) for row in _ASLEEP)
+    found = (
+        found_line(view, _ASLEEP, row, device.address, lines) for row, lines in fitting if lines
+    )
+    return next(found, [])
 
 
 FALLEN = fail(
@@ -292,13 +303,25 @@ FALLEN = fail(
 )
 
 
-_ASLEEP = {row: line_cause(row)[0] for row in kernel_lines("PCI-004")}
+MISSING = warn(
+    "board-not-complete",
+    "not all GPUs of the board are on the PCI bus",
+    "{count} GPUs are on the PCI bus beside NVSwitches, whose boards hold {whole}: {missing} did not come up"
+    " at boot.",
+    "Power the machine off and on (a warm reboot may not bring the GPU back). If it stays away, look into the"
+    " log of the management controller (BMC), reseat the GPU's module, and have it replaced.",
+    "sudo dmesg | grep -iE 'pcieport|pciehp|link'",
+    "sudo ipmitool sel list",
+    "sudo poweroff",
+)
+_OF_BOARDS = 8  # GPUs on a baseboard with NVSwitches
+_ASLEEP = declared("PCI-004")
 
 
 @check(
     "PCI-004",
     title="Every device answers on the bus",
-    causes=(FALLEN, *_ASLEEP.values()),
+    causes=(FALLEN, MISSING, *causes_of(_ASLEEP)),
     about="A GPU that has fallen off the bus reads as all ones, and the driver logs Xid 79. Power, heat,"
     " seating or a dying board are the causes; one event is enough.",
     sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
@@ -317,10 +340,11 @@ def every_device_answers(view: SnapshotView) -> Verdicts:
     answering = 0
     for device in found:
         event = fallen.pop(device.address, None)
-        if event is not None and (asleep := _does_not_wake(view, device)):
-            yield asleep
+        silent = known(device.answers) is False or event is not None
+        if silent and (asleep := _does_not_wake(view, device)):
+            yield from asleep
             continue
-        if known(device.answers) is False or event is not None:
+        if silent:
             evidence = devices.device_evidence(view, device, "answers", "power_state")
             yield FALLEN.found(about_device(device), evidence + ([event] if event else []))
             continue
@@ -331,6 +355,13 @@ def every_device_answers(view: SnapshotView) -> Verdicts:
             yield unjudged(why, about_device(device))
     for address, event in fallen.items():
         yield FALLEN.found(about_device_at("gpu", address), [event])
+    count = sum(device.kind == "gpu" for device in found)
+    missing = -count % _OF_BOARDS
+    if count < len(found) and missing and is_absent(devices.host_facts(view).hypervisor):
+        params: Params = {"count": count, "whole": count + missing, "missing": missing}
+        yield MISSING.found(
+            evidence=[view.evidence("machine.pci.devices", f"{count} GPUs")], **params
+        )
     if answering:
         yield Passed(f"{answering} of {len(found)} answer")
     try:

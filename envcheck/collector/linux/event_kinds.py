@@ -17,13 +17,14 @@ KINDS = (
         "Loading of ",
         re.compile(r"(?:unsigned module|module with un\w{1,20} (?:key|hash|crypto)) is rejected"),
     ),
-    ("module-rejected", "Lockdown: ", re.compile(r"unsigned module loading is restricted")),
+    ("module-rejected", "Lockdown: ", re.compile(r"[Uu]nsigned module(?: loading)? is restricted")),
     (
         "module-error",
         "",
         re.compile(
             r"^nvidia[\w-]*: (?:version magic|Unknown symbol|disagrees about version of symbol"
-            r"|exports duplicate symbol|module verification failed|Invalid module|unknown relocation)"
+            r"|exports duplicate symbol|module verification failed|Invalid module|unknown relocation"
+            r"|module using GPL-only symbols)"
         ),
     ),
     (
@@ -129,6 +130,7 @@ KINDS = (
         "[Hardware Error]: ",
         re.compile(r"[Uu]ncorrected|Deferred error|event severity: (?:fatal|recoverable)"),
     ),
+    ("processor-hot", "mce: CPU", re.compile(r"temperature (?:is )?above threshold")),
     ("suspend", "", re.compile(r"^PM: (?:suspend|hibernation:?) (?:exit|hibernation exit)")),
     ("ibt", "Missing ENDBR", re.compile(r"\[nvidia")),
     (
@@ -145,7 +147,7 @@ KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these
 WORDS = re.compile(
     rb"NVRM|nvidia|PM: suspend|PM: hiber|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down"
     rb"|nv_mem|nv_peer_mem|change power state|no space|RIP: |blocked for more than|soft lockup|DMAR: \["
-    rb"|ut of memory: Kill|__vm_enough_memory|nfs: server|CIFS: VFS"
+    rb"|ut of memory: Kill|above threshold|__vm_enough_memory|nfs: server|CIFS: VFS"
     rb"|filesystem read-only|IO_PAGE_FAULT|Hardware Error|Missing ENDBR"
 )
 

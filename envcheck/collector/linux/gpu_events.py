@@ -13,9 +13,9 @@ LINE_LIMIT = 4096  # characters of a line that are looked at
 
 ADDRESS = r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)"
 XID = re.compile(r"NVRM: (?:GPU\d{1,3} )?Xid \(" + ADDRESS + r"[^)]{0,80}\): (\d{1,6})\b")
-# A switch tells each error in several lines; only this one says how bad it is.
+# A switch writes each error in several lines; these say how bad it is.
 SXID = re.compile(
-    r"nvidia-nvswitch\d*: SXid \(" + ADDRESS + r"\): (\d{1,6}), (?:Fatal|Non-fatal)\b"
+    r"nvidia-nvswitch\d*: SXid \(" + ADDRESS + r"\): (\d{1,6}), (?:Fatal|Non-fatal|Severity [01])\b"
 )
 DEVICE = re.compile(r"(?:GPU|nvidia|probe of|PCI)[ :(]+(?:at )?" + ADDRESS)
 # Of a line that the kernel itself writes on a device: its driver and address come first.
@@ -152,7 +152,7 @@ def _identity(event):
     """What makes two events the same: all but the numbers, and for an Xid all but kind and device."""
     address, xid = event["pci_address"], event["xid"]
     if isinstance(xid, int):
-        severity = re.search(r"\b(Non-?fatal|Fatal)\b", event["text"], re.I)
+        severity = re.search(r"\b(Non-?fatal|Fatal|Severity \d)\b", event["text"], re.I)
         return event["kind"], address, xid, severity.group(1).lower() if severity else ""
     return (
         event["kind"],

@@ -22,7 +22,7 @@ TELLING = re.compile(
     r"|unrecognized command.line|unknown argument|error:|\[-Werror|ERROR|FATAL|Error!|\*\*\* \["
     r"|No such file|not found|cannot be found|unable to find|No space left|Killed|implicit declaration"
     r"|kernel was built by|is needed by |[Uu]nmet build dep"
-    r"|has no member|too (few|many) arguments|incompatible|GPL-only"
+    r"|has no member|too (few|many) arguments|incompatible|GPL-only|PREEMPT_RT"
 )
 KERNEL = re.compile(
     r"for kernel:? (\S+)|--kernel-name=(\S+)|/lib/modules/([^/'\"\s]+)/(?:build|source)"

@@ -19,6 +19,7 @@ SERVICES = (
     ("nvidia-powerd", "nvidia-powerd", None),
     ("nvidia-gridd", "nvidia-gridd", None),
 )
+SETTINGS = {"nvidia-fabricmanager": "/usr/share/nvidia/nvswitch/fabricmanager.cfg"}
 COMM = 15  # characters of a program's name that /proc/PID/comm holds
 
 
@@ -34,9 +35,20 @@ def services(context, packages):
                 "version": _version(packages, pattern),
                 "masked": os.path.realpath(context.path("%s/%s.service" % (UNITS[0], name)))
                 == os.devnull,
+                "settings": _settings(context, SETTINGS.get(name)),
             }
         )
     return found
+
+
+def _settings(context, path):
+    """The lines NAME=VALUE of a configuration file; none where it cannot be read."""
+    try:
+        lines = context.read(path).splitlines() if path else []
+    except OSError:
+        return {}
+    pairs = (line.partition("=") for line in lines if not line.lstrip().startswith("#"))
+    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
 def _installed(context, name, program):

@@ -7,6 +7,7 @@ from .. import account
 from ..facts import Facts, from_error, unavailable
 from ..linux import disk, limits, security, virtualization
 
+SUPPLIES = "/sys/class/power_supply"
 DOCUMENT = "machine"
 IN_CONTAINER = True
 DEADLINE = 5
@@ -24,6 +25,7 @@ def collect(context):
     facts = Facts("host probe")
     _put_identity(facts, context)
     _put_system(facts, context)
+    facts.put("on_battery", _on_battery(context), SUPPLIES)
     _put_libc(facts, context)
     flags = _put_cpu(facts, context)
     limits.put_memory(facts, context)
@@ -68,7 +70,20 @@ def _put_system(facts, context):
     for name, key in (("os_id", "ID"), ("os_version", "VERSION_ID"), ("os_name", "PRETTY_NAME")):
         value = release.get(key) or unavailable("absent", "no %s in it" % key)  # a rolling release
         facts.put(name, value, source)
-    facts.put("os_like", release.get("ID_LIKE", "").split()[:8], source)
+    image = ["ostree"] * os.path.exists(context.path("/run/ostree-booted"))
+    facts.put("os_like", image + release.get("ID_LIKE", "").split()[:8], source)
+
+
+def _on_battery(context):
+    """Whether the machine has a mains adapter, and it is not plugged in."""
+    online = []
+    for name in context.names(SUPPLIES):
+        try:
+            if context.read("%s/%s/type" % (SUPPLIES, name)).strip() == "Mains":
+                online.append(context.read("%s/%s/online" % (SUPPLIES, name)).strip())
+        except OSError:
+            continue  # it was unplugged meanwhile
+    return bool(online) and "1" not in online
 
 
 def parse_os_release(text):

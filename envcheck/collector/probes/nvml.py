@@ -25,6 +25,14 @@ LIBRARY = "libnvidia-ml.so"
 MAX_GPUS = 256  # more is no count
 _LIBRARY_NOT_FOUND, _TIMEOUT = 12, 10
 ITEMS = ["machine"] + list(range(MAX_GPUS)) + ["pairs"]
+CONFIDENTIAL = (
+    ("confidential", "nvmlSystemGetConfComputeState", lambda state: state.ccFeature != 0),
+    (
+        "confidential_ready",
+        "nvmlSystemGetConfComputeGpusReadyState",
+        lambda state: bool(getattr(state, "value", state)),
+    ),
+)
 _AFTER_INIT = ("driver_version", "cuda_version", "gpu_count", "gpus", "pairs")
 
 
@@ -72,6 +80,9 @@ class _Reader(object):
         version = "nvmlSystemGetDriverVersion"
         facts.put("driver_version", _fact(_string, nvml, version), version)
         facts.put("cuda_version", _fact(_cuda_version, nvml), "nvmlSystemGetCudaDriverVersion")
+        for name, function, convert in CONFIDENTIAL:
+            value = _fact(lambda call=function, to=convert: to(nvml.call(call)))
+            facts.put(name, value, function)
         count = _fact(_count, nvml)
         facts.put("gpu_count", count, "nvmlDeviceGetCount")
         if isinstance(count, dict):
