@@ -10,8 +10,8 @@ from . import rows
 class CompiledHalf(msgspec.Struct, frozen=True):
     """needed: the package does nothing without it. place: where its source is, if not on PyPI.
 
-    alone: it computes without PyTorch; what is built for GPUs is always linked to CUDA. {cu} of its options
-    stands for "cu118".
+    alone: it computes without PyTorch; what is built for GPUs is always linked to CUDA. "-f" of its
+    options is an index of ready builds, in which {cu} stands for "cu118" and {torch} for "2.1.0".
     """
 
     distribution: str

@@ -19,7 +19,7 @@ from targets import (
 
 from envcheck.collector.cuda import compiler_tools
 from envcheck.collector.runtime.context import Context
-from envcheck.facts.target import CompilerTool
+from envcheck.facts.target import CompilerTool, Trial
 from envcheck.findings.model import CheckResult
 
 WHEEL = f"{SITE}/nvidia/cuda_nvcc"
@@ -94,6 +94,13 @@ def test_a_toolkit_aside_is_named_instead_of_installing() -> None:
 def test_jax_cannot_do_without() -> None:
     result = judge(good_snapshot(**jax()), "FRM-008", "framework")
     assert result.outcome == "fail" and "nvidia-cuda-nvcc-cu12" in full_text(result)
+    # What its first computation says comes before what is not found.
+    error = "RuntimeError: the provided PTX was compiled with an unsupported toolchain."
+    refused = msgspec.structs.replace(
+        jax()["jax"], trials=[Trial(name="xla", outcome="failed", error=error)]
+    )
+    blamed = judge(good_snapshot(jax=refused, tensorflow=None), "FRM-008", "framework")
+    assert blamed.outcome == "pass", full_text(blamed)
     found = jax(*good_tools(), cuda="12.5")
     assert judge(good_snapshot(**found), "FRM-008", "framework").outcome == "pass"
     cuda13 = judge(good_snapshot(**jax(version="0.8.0", cuda="13.0")), "FRM-008", "framework")

@@ -15,7 +15,7 @@ SHOWS = {
     "healthy": [],
     "heat": ["GPU-008"],
     "driver-update": ["DRV-002"],
-    "blind-tensorflow": ["PKG-013"],
+    "blind-tensorflow": ["LIB-008"],
     "silent-systems": ["ACC-008", "ACC-014"],
     "bench": ["BEN-002"],
     "odd-machine": ["PCI-005", "GPU-013"],

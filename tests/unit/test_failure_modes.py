@@ -57,7 +57,7 @@ ROWS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
     ),
     "11 no cuDNN": (targeted.no_cudnn, {"LIB-005": "fail"} | PTX_ALONE),
     "11 no cuBLAS": (targeted.no_cublas, {"LIB-008": "fail"} | PTX_ALONE),
-    "11 no [and-cuda]": (targeted.no_and_cuda, {"PKG-013": "fail"}),
+    "11 no [and-cuda]": (targeted.no_and_cuda, {"LIB-008": "fail"}),
     "12 stubs": (targeted.stubs, {"DRV-005": "fail"}),
     "13 PTX that does not run": (
         lambda: targeted.blackwell(["sm_80", "sm_90", "compute_90"], "570.124.06", "12.8"),

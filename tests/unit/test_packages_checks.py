@@ -12,7 +12,6 @@ from targets import (
     AND_CUDA,
     PYTHON,
     dist,
-    failed,
     good_snapshot,
     good_target,
     gpu,
@@ -28,7 +27,7 @@ from targets import (
 from envcheck.facts.target import Distribution, LinkedFile, Loader, Overwritten
 from envcheck.findings.model import CheckResult
 
-CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 8, 9, 11, 13, 22)]
+CODES = [f"PKG-{number:03d}" for number in (1, 2, 3, 8, 9, 11, 22)]
 
 
 def on(code: str, *distributions: Distribution, **probes: Any) -> CheckResult:
@@ -364,30 +363,6 @@ def test_a_library_for_each_cuda_but_pytorchs(cuda: str, outcome: str) -> None:
     }
     result = judge(good_snapshot(**probes), "PKG-022", "packages")
     assert result.outcome == outcome
-
-
-# PKG-013
-
-NONE = Loader(libraries=[system_library("libcudnn", "libcudnn.so.9", path=ABSENT)])
-
-
-def test_cuda_libraries_from_wheels_the_system_or_nowhere() -> None:
-    package = dist("tensorflow", "2.19.1")
-    blind = tensorflow(gpus=[], libraries=[])
-    wheels = on(
-        "PKG-013", package, dist("nvidia-cudnn-cu12", "9.3.0.75"), tensorflow=blind, loader=NONE
-    )
-    assert wheels.outcome == "pass"
-    system = Loader(libraries=[system_library("libcudnn", "libcudnn.so.9", "9.3.0")])
-    assert on("PKG-013", package, tensorflow=blind, loader=system).outcome == "pass"
-    assert on("PKG-013", package, tensorflow=tensorflow(), loader=NONE).outcome == "pass"
-    cpu = tensorflow(gpus=[], cuda_build=False)
-    assert on("PKG-013", package, tensorflow=cpu, loader=NONE).outcome == "skipped"
-    assert (
-        on("PKG-013", dist("tensorflow", "2.13.1"), tensorflow=blind, loader=NONE).outcome
-        == "skipped"
-    )
-    assert on("PKG-013", package, tensorflow=blind, loader=failed()).outcome == "could-not-run"
 
 
 # versions, markers and names that strangers wrote

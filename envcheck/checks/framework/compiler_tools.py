@@ -26,8 +26,8 @@ from ..verdicts import (
     warn,
     word,
 )
-from .causes import found
-from .trials import lines_of, ran
+from .causes import explain, found
+from .trials import FIRST_STEPS, lines_of, ran
 
 _LACKS = re.compile(
     r"libdevice not found at|Can't find libdevice directory|ptxas not found|[Cc]ould(?:n't| not) find (?:a"
@@ -124,6 +124,9 @@ def _missing(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
     if not (tools.search.always or logged or _asks_for_xla(view, facts)):
         return Passed(f"{title} finds no {missing}, and compiles only when asked to")
     trials = known(facts.trials) or []
+    errors = [one.error for one in trials if one.outcome in ("failed", "crashed") and one.error]
+    if errors and not logged and explain(view, facts, FIRST_STEPS, errors):
+        return Passed(f"{title} finds no {missing}, and fails for another reason")
     fails = any(one.name == "xla" and one.outcome == "failed" for one in trials) or (
         tools.search.always and ("libdevice.10.bc" in tools.missing or is_jax)
     )

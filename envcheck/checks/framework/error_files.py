@@ -34,7 +34,7 @@ DAMAGED = import_fails(
 OTHER_NUMPY = import_fails(
     "built-for-another-numpy",
     "{package} was compiled for {built}, and numpy {has} is installed",
-    "Install a {name} that was compiled for this numpy.",
+    "Install {name} of a release that was compiled for this numpy.",
 )
 ADDRESS_SPACE = import_fails(
     "address-space-limit",

@@ -31,7 +31,7 @@ def _step_fails(key: str, says: str, remedy: str = "", source: str = "") -> Caus
     return fail(key, headline, sentence, remedy, source=source)
 
 
-_SIGNS = signs("FRM-010", _step_fails)
+FIRST_STEPS = signs("FRM-010", _step_fails)
 _CUDNN_SAYS = "cuDNN {loaded} was loaded, and it was built with {built}"
 CUDNN_TOO_OLD = _step_fails("cudnn-too-old", _CUDNN_SAYS)
 OTHER_REASON = _step_fails("other-reason", "{reason}", "Ask it again with all its messages.")
@@ -60,7 +60,7 @@ def lines_of(facts: Framework) -> list[str]:
 @check(
     "FRM-010",
     title="The framework's first steps on the GPU work",
-    causes=[CUDNN_TOO_OLD, *(sign.cause for sign in _SIGNS), OTHER_REASON],
+    causes=[CUDNN_TOO_OLD, *(sign.cause for sign in FIRST_STEPS), OTHER_REASON],
     about="A framework that lists its GPUs may still fail at the first convolution or at the first operation"
     " that XLA compiles. One compiled operation and convolutions in 2D and 3D, of 32-bit and of 16-bit"
     " numbers, run in a process of their own.",
@@ -123,7 +123,7 @@ def _explained(view: SnapshotView, facts: Framework, error: str, words: list[str
         params = {"loaded": cudnn[1], "built": cudnn[2]}
         advice = newer_cudnn(view, facts, running[0], built)
         return Explained(CUDNN_TOO_OLD, _CUDNN_SAYS.format(**params), cudnn[0], params, advice)
-    found = explain(view, facts, _SIGNS, words)
+    found = explain(view, facts, FIRST_STEPS, words)
     if found is not None:
         return found
     signal = re.search(r"signal (\d+)", error)

@@ -27,7 +27,7 @@ from ..target import (
 from ..verdicts import Remedy
 from .causes import Explained, import_fails
 
-_FITS = "Install a {package} that fits."
+_FITS = "Install {package} of a release that fits."
 TOO_OLD = import_fails("package-too-old", "{package}{has} is too old for it{needs}", _FITS)
 TOO_NEW = import_fails("package-too-new", "{package}{has} is too new for it{needs}", _FITS)
 # Where the framework's own metadata requires another version: PKG-009 says so.
@@ -136,7 +136,8 @@ def _of_another_version(view: SnapshotView, facts: Framework, words: str) -> Exp
                 "needs": f" ({one.name}{wanted})",
             }
             advice = Remedy(
-                f"Install a {one.name} that fits.", [pip_install(view, f"{one.name}{wanted}")]
+                f"Install {one.name} of a release that fits.",
+                [pip_install(view, f"{one.name}{wanted}")],
             )
             return Explained(OTHER_LIBRARY, "", found[0], params, advice)
     return None

@@ -6,6 +6,7 @@ from packaging.version import Version
 
 from ...data.sonames import component_of
 from ...data.tensorflow_builds import build_of
+from ...data.tensorflow_wheels import tensorflow_build, tensorflow_builds
 from .. import target
 from ..builds import builds_of, install_command, misfits, newest_build
 from ..framework.causes import install_library, wheel_of
@@ -59,6 +60,8 @@ def bring(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
 
 def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
     cuda = known(facts.built_cuda) or ""
+    if extra := _by_extra(view, facts):
+        return extra
     if into_wheels(facts):
         commands = [install_library(view, name, cuda) for name in names]
         text = "Install them for the CUDA that it was built with."
@@ -82,6 +85,25 @@ def _install(view: SnapshotView, facts: Framework, names: list[str]) -> Remedy:
         return Remedy(f"{text}.", [*commands, install_library(view, names[0], "none")])
     commands.append(f"# or: {install_command(view, fits)}")
     return Remedy(f"{text}; or TensorFlow {fits.version}, which brings its own.", commands)
+
+
+def _by_extra(view: SnapshotView, facts: Framework) -> Remedy | None:
+    """TensorFlow's extra for CUDA, where none of what it brings is there."""
+    version, there = target.framework_version(facts), target.installed_if_known(view)
+    brings = [one for part in ("cudnn", "cublas") for one in target.of_component(there, part)]
+    if facts.name != "tensorflow" or "tensorflow" not in there or version is None or version.local:
+        return None
+    if brings or version < Version("2.14"):
+        return None
+    return Remedy("Install them with TensorFlow's own extra.", [_and_cuda(view, version)])
+
+
+def _and_cuda(view: SnapshotView, version: Version) -> str:
+    """The command for that version, or the next whose [and-cuda] does not pin TensorRT wheels."""
+    if tensorflow_build(version) is not None:
+        later = (one for one in tensorflow_builds() if one.version >= version)
+        version = next((one.version for one in later if not one.tensorrt_pins), version)
+    return pip_install(view, f"tensorflow[and-cuda]=={version}")
 
 
 def _lead_there(facts: Framework, paths: list[str], view: SnapshotView) -> Remedy:

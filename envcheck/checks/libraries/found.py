@@ -48,7 +48,7 @@ MISSING = fail(
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "metadata of the wheels (pypi_tf.csv)",
     ),
-    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
+    follows=(*NO_GPUS_THERE, "PKG-002", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
 )
 @target.per_framework(built_with_cuda=True)
 def cudnn_found(view: SnapshotView, facts: Framework) -> Verdicts:
@@ -130,7 +130,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     )
 
 
-_BLIND = (*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK)
+_BLIND = (*NO_GPUS_THERE, "PKG-002", *_NO_FRAMEWORK)
 NOT_LOADED = fail(
     "cuda-libraries-not-found",
     "TensorFlow does not find its CUDA libraries",

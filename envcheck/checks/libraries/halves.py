@@ -8,9 +8,10 @@ from ...data.compiled_halves import CompiledHalf, compiled_half
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, fact, known
 from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
-from .mend_linked import framework_of
+from .mend_linked import framework_of, own_index
 
 _KEPT = 100  # files, of which the collector keeps no more
+_WHOLE = 6  # files that the least of them has
 _HEADLINE = "{package} has no compiled half"
 MISSING = Cause(
     "compiled-half-missing",
@@ -61,6 +62,8 @@ def compiled_halves(view: SnapshotView) -> Verdicts:
 
 def _judge(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Iterator[Finding]:
     shown = f"{target.named(one)}: {known(one.compiled)} shared libraries in its RECORD"
+    if known(one.compiled) == 0 and (known(one.files) or _WHOLE) < _WHOLE:
+        return  # its RECORD is not that of a whole package
     if known(one.compiled) == 0:
         cause = MISSING if half.needed else PART_MISSING
     else:
@@ -88,11 +91,8 @@ def _build(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Remedy:
     cuda = ".".join((known(torch.built_cuda) or "").split(".")[:2]) if torch else ""
     what = target.pip_install(view, half.place or f"{one.name}=={one.version}")
     options = f"--force-reinstall --no-deps --no-cache-dir {half.options}"
-    if half.options.startswith("-f "):
-        options = options.format(cu=f"cu{cuda.replace('.', '') or '118'}")
-        return Remedy(
-            f"Install its build for CUDA, of {one.name}'s own index.", [f"{what} {options}"]
-        )
+    if ready := own_index(view, one.name):
+        return ready
     isolated = (
         "" if half.alone else "--no-build-isolation"
     )  # or else it is built for another PyTorch

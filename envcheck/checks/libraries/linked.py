@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...facts.target import LinkedFile, WantedLibrary
 from ..reading import Skip, SnapshotView, facts_of, known, need
+from ..target import framework as own_framework
 from ..target import gpus_present, installed_if_known
 from ..verdicts import (
     Cause,
@@ -75,7 +76,7 @@ class _Broken:
     " framework cannot be loaded, or fails when it is first used. Judged by the files' ELF headers, in the"
     " order in which the loader searches; a library that lies in another package counts as found.",
     sources=("ld.so(8)", "the ELF specification", "horovod#910", "ctranslate2 4.3.1, observed"),
-    follows=("PKG-001", "PKG-002"),
+    follows=("PKG-001", "PKG-002", "PKG-003"),
 )
 def what_is_linked(view: SnapshotView) -> Verdicts:
     files = need(facts_of(view.target.loader, "the target's libraries").linked, "linked files")
@@ -180,13 +181,15 @@ def _other_build(view: SnapshotView, package: str, broken: _Broken, whole: bool)
     file = broken.file
     framework = next(name for one in file.wants if (name := framework_of(one.soname)))
     advice, title, installed = rebuild(view, file, framework)
+    facts = own_framework(view, framework)
+    cuda = known(facts.built_cuda) if facts else None
     return (OTHER_BUILD if whole else PART_OF_ANOTHER).found(
         _about(file),
         [Evidence("target.loader.linked", f"{file.path}: {broken.lacking}", "ELF headers")],
         advice=advice,
         package=package,
         framework=title,
-        installed=installed,
+        installed=f"{installed} (CUDA {cuda})" if cuda else installed,
         file=_name(file),
         lacking=broken.lacking[:200],
     )

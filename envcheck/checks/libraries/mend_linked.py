@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from packaging.utils import canonicalize_name
+
+from ...data.compiled_halves import compiled_half
 from ...data.sonames import component_of
 from ...facts.target import LinkedFile
 from .. import target
@@ -45,16 +48,21 @@ def rebuild(view: SnapshotView, file: LinkedFile, framework: str) -> tuple[Remed
     made_for = f"nstall a release of it that was made for {installed}"
     if not name:
         return Remedy(f"I{made_for}, or build it again here."), title, installed
-    wanted = [name, f"{owner.name}=={owner.version}"] if owner else [name]
+    # What a container brings is on no index: 2.3.0a0+40ec155e58.nv24.3.
+    pinned = owner is not None and ".nv" not in owner.version
+    wanted = [name, f"{owner.name}=={owner.version}"] if owner and pinned else [name]
     release = pip(view, f"install --upgrade {words(wanted)}")
-    again = f"{pip_restore(view, name, version)} {_SOURCE}"
-    if any(_OLD_ABI.search(one) and "cxx11" not in one for one in file.undefined):
-        conda = fact(view.target.interpreter, "kind") == "conda"
-        compiler = [conda_install(view, "-c conda-forge gxx_linux-64")] if conda else []
+    again = f"{pip_restore(view, name, version.partition('+')[0])} {_SOURCE}"
+    if ready := own_index(view, name):
+        return ready, title, installed
+    old = any(_OLD_ABI.search(one) and "cxx11" not in one for one in file.undefined)
+    # Others than conda build frameworks themselves in that way.
+    if old and fact(view.target.interpreter, "kind") == "conda" and framework == "tensorflow":
+        compiler = conda_install(view, "-c conda-forge gxx_linux-64")
         text = (
-            "Build it again with GCC 5 or later: what compiled it wrote C++ names as older ones do."
+            "Build it again with GCC 5 or later: it holds C++ names as older compilers write them."
         )
-        return Remedy(text, [*compiler, again]), title, installed
+        return Remedy(text, [compiler, again]), title, installed
     if _may_be_built(view, file):
         text = (
             "Build it again for what is here, which takes a C++ compiler, and for kernels nvcc; or"
@@ -62,6 +70,21 @@ def rebuild(view: SnapshotView, file: LinkedFile, framework: str) -> tuple[Remed
         )
         return Remedy(text, [again, f"# or: {release}"]), title, installed
     return Remedy(f"I{made_for}.", [release]), title, installed
+
+
+def own_index(view: SnapshotView, name: str) -> Remedy | None:
+    """What installs a package from its own index of builds for each PyTorch and CUDA; None if it has none."""
+    half, torch = compiled_half(canonicalize_name(name)), target.framework(view, "torch")
+    version = target.framework_version(torch) if torch else None
+    if half is None or not half.options.startswith("-f "):
+        return None
+    built = (known(torch.built_cuda) if torch else "") or _cuda(view) or "11.8"
+    cuda = "".join(built.split(".")[:2])
+    index = half.options.format(cu=f"cu{cuda}", torch=version.base_version if version else "")
+    command = pip_install(view, name) + f" --no-index --force-reinstall --no-deps {index}"
+    return Remedy(
+        "Install its build for the PyTorch and CUDA that are here, from its own index.", [command]
+    )
 
 
 def get_libraries(

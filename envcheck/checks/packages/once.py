@@ -14,8 +14,10 @@ from ..target import (
     framework_facts,
     gpus_present,
     installed,
+    loaded,
     named,
     pip_replace,
+    soname,
     version_of,
 )
 from ..verdicts import Finding, Passed, Verdicts, about, check, fail, warn
@@ -33,6 +35,12 @@ MIXED = fail(
     _SHARED + ", and files of several versions lie mixed.",
     _OF_NVIDIA,
 )
+BROKEN = fail(
+    "several-packages-and-one-broken",
+    _SEVERAL,
+    f"{_SHARED}, and what is left asks for libraries that are not there.",
+    _KEEP,
+)
 SEVERAL = warn("several-packages-of-a-module", _SEVERAL, f"{_SHARED}.", _KEEP)
 FOR_CPUS = warn(
     "package-for-cpus",
@@ -45,7 +53,7 @@ FOR_CPUS = warn(
 @check(
     "PKG-003",
     title="Each module comes from one package",
-    causes=[MIXED, SEVERAL, FOR_CPUS],
+    causes=[MIXED, BROKEN, SEVERAL, FOR_CPUS],
     about="Some software is published under several names, for CPUs, for GPUs, for each CUDA: tensorflow and"
     " tensorflow-cpu, onnxruntime and onnxruntime-gpu, cupy-cuda11x and cupy-cuda12x, opencv-python and"
     " opencv-python-headless. They install into the same directory: the last one overwrites the rest, and"
@@ -108,6 +116,9 @@ def _required(one: Distribution) -> set[str]:
 def _found(view: SnapshotView, row: OneModule, several: list[Distribution]) -> Finding:
     versions = {version_of(one) or one.version for one in several}
     cause = MIXED if row.module == "tensorflow" and len(versions) > 1 else SEVERAL
+    owners, linked = {one.name for one in several}, fact(view.target.loader, "linked") or []
+    if any(w.instead for file in linked if known(file.distribution) in owners for w in file.wants):
+        cause = BROKEN
     keep = _kept(view, row, several)
     others = [one.name for one in several if one is not keep]
     names = " and ".join(map(named, several))
@@ -134,6 +145,12 @@ def _kept(view: SnapshotView, row: OneModule, several: list[Distribution]) -> Di
     """The one that the table prefers; of several that for the CUDA of a framework, or of the driver."""
     preferred = [one for one in several if row.keep.fullmatch(one.normalized)] or several
     cudas = [known(facts.built_cuda) or "" for facts in framework_facts(view)]
+    libraries = fact(view.target.loader, "libraries") or []
+    cudas += [
+        soname(one).rpartition(".so.")[2]
+        for one in libraries
+        if one.name == "libcublas" and loaded(one)
+    ]
     for cuda in [*cudas, driver_cuda(view)]:
         for one in preferred:
             if cuda and f"cuda{cuda.partition('.')[0]}" in one.normalized:

@@ -8,6 +8,7 @@ from collections.abc import Container
 from packaging.utils import canonicalize_name
 
 from ...data.packages import TENSORFLOWS
+from ..gpus import plural
 from ..reading import Distribution, Skip, SnapshotView, fact
 from ..target import installed, named, pip_replace
 from ..verdicts import Passed, Verdicts, check, fail, warn
@@ -16,11 +17,13 @@ from .common import found
 _FOR_GPUS = re.compile(r"(?:^|-)(?:gpu|cuda|cu)\d*(?:$|-)")
 _HEADLINE = "{package} is overwritten by {others}"
 _SAME = (
-    "{package} and {others} bring the same files, and {others} wrote last: {files} of them no longer hold"
-    " what {package} brought, {example} for one"
+    "{package} and {others} bring the same files, and {others} wrote last: what {package} brought"
+    " is gone from {files}, {example} among them"
 )
 _KEEP = "Keep {kept}, and uninstall the other. It is installed again after that, which removes shared files."
-LOST = fail("needed-files-overwritten", _HEADLINE, _SAME + ". {package} is the one in use.", _KEEP)
+LOST = fail(
+    "needed-files-overwritten", _HEADLINE, _SAME + ". {package} is the one that is needed.", _KEEP
+)
 OVERWRITTEN = warn("files-overwritten", _HEADLINE, _SAME + ".", _KEEP)
 
 
@@ -55,7 +58,7 @@ def overwritten(view: SnapshotView) -> Verdicts:
             one,
             other,
             commands=[pip_replace(view, f"{kept.name}=={kept.version}", gone.name)],
-            files=lost.files,
+            files=plural(lost.files, "file"),
             example=lost.example,
             kept=named(kept),
         )

@@ -15,7 +15,7 @@ from ..model import Collection
 FAULTS = Collection("libraries and frameworks")
 add = FAULTS.add
 Packages = dict[str, Package]
-SEES_NONE = "FRM-002|LIB-008|PKG-013|FRM-005"
+SEES_NONE = "FRM-002|LIB-008|FRM-005"
 
 
 def _tf(

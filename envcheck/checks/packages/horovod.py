@@ -1,0 +1,54 @@
+"""The check on what Horovod was built for."""
+
+from __future__ import annotations
+
+from .. import target
+from ..network.horovod import BUILD_NAMES
+from ..reading import FRAMEWORKS, Skip, SnapshotView, facts_of, need
+from ..target import installed, named
+from ..verdicts import Passed, Verdicts, check, fail, warn
+from .common import found
+
+_BUILT_WITHOUT = "Horovod was built without the framework"
+_HOLDS = "{package} holds no extension for {frameworks}: `import horovod` succeeds, and training across GPUs"
+_BUILD_AGAIN = (
+    "Build it again, with the framework installed first, and let a failing build be an error."
+)
+_WITH_IT, _THERE = f"{_HOLDS} with it fails.", f"{_HOLDS} fails there."
+NO_EXTENSION = fail("horovod-empty", _BUILT_WITHOUT, _WITH_IT, _BUILD_AGAIN)
+EXTENSION_MISSING = warn("horovod-extension-missing", _BUILT_WITHOUT, _THERE, _BUILD_AGAIN)
+
+
+@check(
+    "PKG-011",
+    title="Horovod was built for the installed framework",
+    causes=[NO_EXTENSION, EXTENSION_MISSING],
+    about="Horovod builds its extension for each framework when it is installed, and continues without a"
+    " message if that fails; `horovodrun --check-build` has listed a framework for which nothing had"
+    " been built. This check looks for the extension itself.",
+    sources=("horovod 0.28.1, observed",),
+)
+def horovod(view: SnapshotView) -> Verdicts:
+    distributions = installed(view)
+    package = distributions.get("horovod") or distributions.get("nvidia-horovod")
+    if package is None:
+        raise Skip("no Horovod in the target")
+    packages = facts_of(view.target.packages, "the target's packages")
+    extensions = need(packages.horovod_extensions, "Horovod's extensions")
+    built = [one.framework for one in extensions if one.present]
+    has = {"tensorflow": bool(target.tensorflows(distributions)), "torch": "torch" in distributions}
+    lacking = [name for name, there in has.items() if there and name not in built]
+    if built and not lacking:
+        yield Passed(f"{named(package)}, built for {', '.join(built)}")
+        return
+    wanted = "".join(f"HOROVOD_WITH_{BUILD_NAMES[name]}=1 " for name in lacking or ["tensorflow"])
+    install = target.pip_restore(view, package.name, package.version)
+    options = "--no-cache-dir --no-build-isolation"
+    yield found(
+        view,
+        EXTENSION_MISSING if built else NO_EXTENSION,
+        package,
+        evidence=[view.evidence("target.packages.horovod_extensions")],
+        commands=[f"{wanted}HOROVOD_GPU_OPERATIONS=NCCL {install} {options}"],
+        frameworks=" and ".join(FRAMEWORKS[name] for name in lacking) or "any framework",
+    )
