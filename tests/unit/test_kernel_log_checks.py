@@ -237,3 +237,10 @@ def test_a_board_with_nvswitches_that_lacks_a_gpu() -> None:
         kernel=h100.kernel(log=[]),
     )
     assert "7 GPUs" in only(judge(found, "PCI-004"), "warn").message
+
+
+def test_a_line_that_no_table_knows_is_shown() -> None:
+    line = "[ 9.0] gdrdrv: Unable to pin what nothing here has heard of: error -14"
+    result = judge(machine(LOADED, line), "KRN-014")
+    assert result.outcome == "pass" and "error -14" in result.note
+    assert judge(machine(LOADED, "[ 9.0] nvidia-uvm: Loaded the UVM driver"), "KRN-014").note == ""

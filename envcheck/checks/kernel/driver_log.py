@@ -203,4 +203,14 @@ def no_other_errors(view: SnapshotView) -> Verdicts:
             lines.setdefault((row, address), []).append(event)
     for (row, address), logged in lines.items():
         yield from found_line(view, _RUNNING, row, address, logged)
-    yield Passed("none since the driver was loaded")
+    others = [event.text for event in events if event.kind == "driver-error" and not _known(event)]
+    if others:
+        yield Passed(
+            f"envcheck has no explanation for this line of the log: {others[-1]}", note=True
+        )
+    else:
+        yield Passed("none since the driver was loaded")
+
+
+def _known(event: KernelEvent) -> bool:
+    return any(row.fits(event.kind, event.text) for row in (*_STARTING, *_RUNNING))
