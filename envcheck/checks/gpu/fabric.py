@@ -25,6 +25,11 @@ NOT_JOINED = fail(
     "The GPU has not joined the NVSwitch fabric (state '{state}'; right after boot that takes a minute or"
     " two): CUDA programs do not start (error 802), or GPUs reach each other over PCIe alone.",
 )
+SHARED = NOT_JOINED.variant(
+    "fabric-shared-with-guests",
+    sentence="The GPU has not joined the NVSwitch fabric (state '{state}'), since the fabric manager is set"
+    " to share it between virtual machines (FABRIC_MODE={mode}): CUDA programs do not start (error 802).",
+)
 JOIN_ERROR = NOT_JOINED.variant(
     "join-failed",
     sentence="Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe"
@@ -58,7 +63,7 @@ _PASSING = ("degraded", "recovery", "disconnected")
 @check(
     "GPU-012",
     title="The NVSwitch fabric is set up",
-    causes=(NOT_JOINED, JOIN_ERROR, UNHEALTHY, LIMITED, FAULT, PASSING_FAULT),
+    causes=(NOT_JOINED, SHARED, JOIN_ERROR, UNHEALTHY, LIMITED, FAULT, PASSING_FAULT),
     about="On machines with NVSwitch the fabric manager must join each GPU to the fabric. Until then cuInit"
     " returns 802, or GPUs reach each other only over PCIe; nvidia-smi -L shows no fault.",
     sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
@@ -82,7 +87,9 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
         if len(view.gpus) == 1 and code == 0:
             yield Passed("not joined, and CUDA starts: a single GPU may do without the fabric")
         else:
-            yield found(view, NOT_JOINED, gpu, fields, advice=_rejoin(view, gpu), state=state)
+            advice, mode = _rejoin(view, gpu), _mode(view)
+            cause = SHARED if f"FABRIC_MODE={mode}" in advice.text else NOT_JOINED
+            yield found(view, cause, gpu, fields, advice=advice, state=state, mode=mode)
         return
     if failed:
         yield found(view, JOIN_ERROR, gpu, fields, advice=_rejoin(view, gpu), status=status)
@@ -118,7 +125,7 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
     own = upstream(known(manager.version) or "") if manager is not None else ""
     joined = [one for one in view.gpus if known(one.fabric_state) == "Completed" and one is not gpu]
     others = any(known(one.fabric_status) in ("Success", None) for one in joined)
-    mode = manager.settings.get("FABRIC_MODE", "0") if manager is not None else "0"
+    mode = _mode(view)
     if mode != "0" and not others and fact(view.machine.host, "hypervisor") is None:
         return Remedy(
             f"The fabric manager is set to share the fabric between virtual machines (FABRIC_MODE={mode} in"
@@ -140,6 +147,11 @@ def _rejoin(view: SnapshotView, gpu: Gpu) -> Remedy:
         " have this GPU's module examined.",
         [LOG, systemctl("restart", MANAGER), REPORT, "sudo nvidia-smi --gpu-reset"],
     )
+
+
+def _mode(view: SnapshotView) -> str:
+    manager = service(view, MANAGER)
+    return "0" if manager is None else manager.settings.get("FABRIC_MODE", "0")
 
 
 def has_nvswitch(view: SnapshotView) -> bool:
