@@ -24,7 +24,6 @@ from envcheck.tensorcores import kernel_names
 MADE_LATER = {
     "checks/framework/causes.py",  # rows
     "findings/commands.py",  # rows, tried in test_remedy_commands.py
-    "checks/kernel/loading.py",  # rows
     "checks/kernel/options.py",  # rows
     "checks/config_lines.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
