@@ -154,7 +154,8 @@ KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these
 # Most lines of a log have none of these words: they are not looked at any further.
 WORDS = re.compile(
     rb"NVRM|nvidia|PM: suspend|PM: hiber|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down"
-    rb"|nv_mem|nv_?peer_?mem|gdrdrv|nova|change power state|no space|RIP: |blocked for more than|soft lockup|DMAR: \["
+    rb"|nv_mem|nv_?peer_?mem|gdrdrv|nova|change power state|no space|RIP: |blocked for more than"
+    rb"|soft lockup|DMAR: \["
     rb"|ut of memory: Kill|above threshold|__vm_enough_memory|nfs: server|CIFS: VFS"
     rb"|filesystem read-only|IO_PAGE_FAULT|Hardware Error|Missing ENDBR"
 )
