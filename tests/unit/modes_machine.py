@@ -309,7 +309,13 @@ def wrong_flavour() -> Snapshot:
     return whole(
         pci=Pci(devices=[h100.pci_device(at, device_id="10de:2b85", driver=ABSENT)]),
         kernel=unloaded(
-            module_files=[replace(kernel().module_files[0], flavour="proprietary")],  # type: ignore[index]
+            module_files=[
+                replace(
+                    kernel().module_files[0],  # type: ignore[index]
+                    flavour="proprietary",
+                    version="570.124.04",
+                )
+            ],
             log=[
                 nvrm(f"The NVIDIA GPU {at} (PCI ID: 10de:2b85) {words}", at),
                 event("nvrm", f"nvidia: probe of {at} failed with error -1", None, at),
