@@ -116,7 +116,8 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
 
 def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Finding:
     down = [str(link.link) for link in known(gpu.nvlinks) or [] if known(link.active) is False]
-    text = f"links {', '.join(down)} are down" if down else "no link is listed"
+    word = "link" if len(down) == 1 else "links"
+    text = f"down: {word} {', '.join(down)}" if down else "no link is listed"
     shown = [_evidence(view, gpu, text)]
     beside = f"{most} on its peers" if most > up else f"{wired} on this product"
     cause = FEWER if up else ALL_DOWN

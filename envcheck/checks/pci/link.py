@@ -9,7 +9,7 @@ from ...facts.gpu import GpuPair
 from ...findings.subjects import about_device
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
-from ..gpus import together
+from ..gpus import plural, together
 from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
@@ -164,7 +164,7 @@ def peer_transfers(view: SnapshotView) -> Verdicts:
     findings = list(_redirected(view, gpus, pairs))
     yield from findings
     if not findings:
-        yield Passed(f"{len(pairs)} pairs of GPUs reach each other directly")
+        yield Passed(plural(len(pairs), "pair") + " of GPUs with direct access")
 
 
 def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
@@ -183,7 +183,9 @@ def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
 def _redirected(view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]) -> Verdicts:
     pci = facts_of(view.machine.pci, "PCI devices")
     if TRANSLATING & set((known(pci.iommu_mode) or "").split(",")):
-        shown = view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access")
+        shown = view.evidence(
+            "machine.nvml.pairs", plural(len(pairs), "pair") + " with direct access"
+        )
         options = on_system(view, "boot-options", options="iommu=pt")
         bridges = {port for gpu in gpus for port in known(gpu.bridges) or []}
         redirecting = sorted(bridges & set(known(pci.acs_ports) or []))
