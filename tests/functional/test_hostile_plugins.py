@@ -271,7 +271,7 @@ def test_report_formats_that_misbehave(tmp_path: Path, usual: Results) -> None:
         plugin(tmp_path, name, source, "reports", ":render")
     assert others(read(doctor(tmp_path, "--format", "json"))) == usual
     for name, (_body, code) in FORMATS.items():
-        done = doctor(tmp_path, "--format", name, "--only", "packages")
+        done = doctor(tmp_path, "--format", name, "--only", "libraries")
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == (code == 4)
         assert done.stdout == ("" if code == 4 else "problems")

@@ -81,7 +81,7 @@ IN_GUEST = UNSUPPORTED.variant(
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
     " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
     sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-008", "KRN-009", "DRV-002"),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-008", "KRN-009"),
 )
 def every_gpu_started(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
