@@ -24,7 +24,7 @@ _LOOKS = re.compile(
 )
 # Begins the driver anew, or brings the libraries that programs talk to it by.
 _STARTS_DRIVER = re.compile(
-    r"modprobe|nvidia-modprobe|reboot|nvidia-smi --gpu-reset|apt install|systemctl"
+    r"modprobe|nvidia-modprobe|reboot|poweroff|nvidia-smi --gpu-reset|apt install|systemctl"
 )
 _ADDRESS = re.compile(r"-i (\S+)")
 _ENROLLED = "/var/lib/shim-signed/mok/enrolled"
@@ -182,6 +182,12 @@ def _write(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
     m.write(found[2], found[1].encode().decode("unicode_escape"))
 
 
+def _comment_lines(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
+    lines = _text(m.files[found[2]]).splitlines()
+    kept = [f"# {line}" if re.search(found[1], line) else line for line in lines]
+    m.files[found[2]] = "\n".join([*kept, ""])
+
+
 def _comment_out(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
     for path, text in m.files.items():
         if path.startswith("/etc/modprobe.d/"):
@@ -234,14 +240,18 @@ _MEANING: list[tuple[str, Callable[[Machine, Machine, re.Match[str]], None]]] = 
     (r"nvidia-modprobe ", _nodes),
     (r"printf '([^']*)' \| (?:sudo )?tee (\S+)", _write),
     (r"grep -rlE '([^']*)' /etc/modprobe.d \| xargs -r (?:sudo )?sed ", _comment_out),
-    (r"(update-initramfs|dpkg --configure|apt --fix-broken|echo nvidia-peermem)", _nothing),
+    (r"sed -i\.bak -E '/([^']*)/s/\^/# /' (\S+)", _comment_lines),
+    (
+        r"(depmod -a|update-initramfs|dpkg --configure|apt --fix-broken|echo nvidia-peermem)",
+        _nothing,
+    ),
     (r"apt install (?:ubuntu-drivers-common|linux-headers-)", _nothing),
     (r"apt install [^|]*nvidia-fabricmanager", _manager),
     (r"apt install linux-modules-nvidia-\d+", _build_signed),
     (r"apt install (nvidia-utils|nvidia-smi|libcuda1)", _userland),
     (r"dkms autoinstall", _build),
     (r"mokutil --import", _enroll),
-    (r"reboot", _reboot),
+    (r"reboot|poweroff", _reboot),
     (r"systemctl (enable --now|start|stop|restart) (.*)", _service),
     (r"nvidia-smi --gpu-reset", _reset),
     (r"nvidia-smi .*-c DEFAULT", _change(compute_mode=0)),

@@ -261,8 +261,7 @@ def test_no_gpu_is_one_sentence(begin: Begin) -> None:
         (("--for", "1m", "--gpu", "x"), "is not a GPU's number"),
         (("--for", "1m", "--gpu", "9"), "nvidia-smi lists no such GPU"),
         (("--for", "1m", "--target", "image:x"), "not in a container"),
-        (("--from", "-", "--fail-fast"), "cannot be used together"),
-        ((), "one of the arguments --for --from is required"),
+        ((), "the following arguments are required: --for"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(
@@ -271,13 +270,3 @@ def test_what_cannot_be_meant_is_refused_in_a_sentence(
     one = begin(*arguments)
     output = one.rest()
     assert one.child.returncode == 2 and words in output and "Traceback" not in output
-
-
-def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> None:
-    import build
-
-    from envcheck.facts.snapshot import dump
-
-    (tmp_path / "other.json").write_bytes(dump(build.snapshot()))
-    one = begin("--from", tmp_path / "other.json")
-    assert "this Snapshot has no soak" in one.rest() and one.child.returncode == 2
