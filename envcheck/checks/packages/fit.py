@@ -263,15 +263,16 @@ def _wanted(one: Distribution, gaps: list[Unmet], every: list[Requirement]) -> l
 def _another(one: Distribution, gap: Unmet) -> str:
     """Where its metadata does not say what it needs, a later one's may not either.
 
-    What is released with each minor version of a framework has its number: tf_keras, tensorflow-text.
+    What is released with each minor version of TensorFlow has its number: tf_keras, tensorflow-text.
+    torchaudio had PyTorch's up to 2.11, its last: for PyTorch the builds are a table.
     """
-    version, found = version_of(one), version_of(gap.found)
-    if found and version and version.release[:2] == _minor_of(gap.requirement):
+    version, found, torch = version_of(one), version_of(gap.found), gap.requirement.name == "torch"
+    if found and version and not torch and version.release[:2] == _minor_of(gap.requirement):
         return f"{one.name}~={found.major}.{found.minor}.0"
     if mended := mended_in(one.normalized, str(gap.requirement)):
         return f"{one.name}>={mended}"
     later = why_unstated(one, gap.requirement) or gap.requirement in of_parts(one)
-    for build in builds_of("torch") if not later and gap.requirement.name == "torch" else ():
+    for build in builds_of("torch") if torch and not later else ():
         released = [each for each in build.beside if each.partition("==")[0] == one.name]
         if released and found and build.version.public == found.public:
             return released[0]
