@@ -53,7 +53,7 @@ def folder(name: str, kind: str) -> str:
 
 
 def judged(name: str) -> list[Judged]:
-    """A set's table; empty as long as nobody has judged it."""
+    """A set's table; empty until it is judged."""
     table = Path(__file__).parent / SETS[name] / "judged.csv"
     if not table.is_file():
         return []

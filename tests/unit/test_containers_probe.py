@@ -220,12 +220,12 @@ def test_a_specification_of_other_device_numbers(
 def test_errors_in_logs_and_the_client_s_context(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "nvidia-container-cli: requirement error: unsatisfied condition: cuda>="
-    write(tmp_path, "/var/log/syslog", f"x {said}10\nother\nx {said}11\n")
+    logged = "nvidia-container-cli: requirement error: unsatisfied condition: cuda>="
+    write(tmp_path, "/var/log/syslog", f"x {logged}10\nother\nx {logged}11\n")
     write(tmp_path, "/home/u/.docker/config.json", '{"currentContext": "desktop-linux"}')
     answers = {("docker", "version"): result("Docker version 27.0.1"), ("docker", "info"): result()}
     found = collect(tmp_path, monkeypatch, answers, HOME="/home/u")
-    assert [(one.path, one.text) for one in found.errors] == [("/var/log/syslog", f"{said}11")]
+    assert [(one.path, one.text) for one in found.errors] == [("/var/log/syslog", f"{logged}11")]
     assert found.engines[0].desktop is True
 
 

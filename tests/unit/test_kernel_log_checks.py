@@ -240,7 +240,7 @@ def test_a_board_with_nvswitches_that_lacks_a_gpu() -> None:
 
 
 def test_a_line_that_no_table_knows_is_shown() -> None:
-    line = "[ 9.0] gdrdrv: Unable to pin what nothing here has heard of: error -14"
+    line = "[ 9.0] gdrdrv: Unable to pin a page of no known kind: error -14"
     result = judge(machine(LOADED, line), "KRN-014")
     assert result.outcome == "pass" and "error -14" in result.note
     assert judge(machine(LOADED, "[ 9.0] nvidia-uvm: Loaded the UVM driver"), "KRN-014").note == ""
