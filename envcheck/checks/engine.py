@@ -12,6 +12,7 @@ from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
+from ..findings import states
 from ..findings.causes import Cause
 from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
 from . import foreign, purpose
@@ -164,7 +165,7 @@ def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
 
 
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
-    findings = [v for v in verdicts if isinstance(v, Finding)]
+    findings = [_with_state(check, v) for v in verdicts if isinstance(v, Finding)]
     gaps = [v for v in verdicts if isinstance(v, Unjudged)]
     passed = [v for v in verdicts if isinstance(v, Passed)]
     blocked = [gap for gap in gaps if gap.outcome == "could-not-run"]
@@ -190,6 +191,11 @@ def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
         findings=findings,
         unjudged=gaps,
     )
+
+
+def _with_state(check: Check, finding: Finding) -> Finding:
+    less = states.degrades(check.code, finding.cause.key)
+    return finding if less == finding.degrades else replace(finding, degrades=less)
 
 
 def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[CheckResult]:

@@ -164,8 +164,10 @@ def _rendered(
 
 
 def _exit_code(report: BenchReport, fail_on: str) -> ExitCode:
-    outcomes = {one.outcome for one in report.results}
-    warned = "warn" in outcomes | {one.result.verdict for one in report.rows}
-    if report.status == "problems" or (fail_on == "warn" and warned):
+    from ..reports.results import fails
+
+    slow_row = any(one.result.verdict == "warn" for one in report.rows)
+    failed = report.status == "problems" or (fail_on == "warn" and slow_row)
+    if failed or any(fails(one, fail_on) for one in report.results):
         return ExitCode.PROBLEMS
     return ExitCode.COULD_NOT_LOOK if report.status == "could-not-look" else ExitCode.HEALTHY

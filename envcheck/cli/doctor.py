@@ -130,7 +130,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         case "junit":
             from ..reports import junit
 
-            return junit.render(report, warnings_fail=arguments.fail_on == "warn")
+            return junit.render(report, fail_on=arguments.fail_on)
         case "openmetrics":
             from ..reports import openmetrics
 
@@ -170,9 +170,11 @@ def _text(arguments: argparse.Namespace, collected: Collected, report: Report) -
 
 
 def _exit_code(diagnosis: Diagnosis, fail_on: str) -> ExitCode:
-    outcomes = {result.outcome for result in diagnosis.results}
-    if "fail" in outcomes or (fail_on == "warn" and "warn" in outcomes):
+    from ..reports.results import fails
+
+    if any(fails(result, fail_on) for result in diagnosis.results):
         return ExitCode.PROBLEMS
+    outcomes = {result.outcome for result in diagnosis.results}
     return ExitCode.COULD_NOT_LOOK if "could-not-run" in outcomes else ExitCode.HEALTHY
 
 

@@ -118,8 +118,8 @@ def add_quiet(parser: Container) -> None:
 
 def add_exit(parser: Container) -> None:
     """What a verdict makes of the exit code."""
-    words = "exit with 1 on a fail (default) or on a warn"
-    levels = ("warn", "fail")
+    words = "exit with 1 on a fail (default), on degraded too, or on any warn"
+    levels = ("warn", "degraded", "fail")
     option(parser, "--fail-on", "WHAT", words, choices=levels, default="fail")
     flag(parser, "--exit-zero", "exit with 0 whatever is found")
 

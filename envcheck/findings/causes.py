@@ -105,6 +105,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """A cause that was found, with the values of its parameters.
 
     subjects: what it is about; none for the whole machine or target. remedy: as it is on this machine.
+    degrades: with it a machine works, and is less than it should be (states.py).
     """
 
     cause: Cause
@@ -112,6 +113,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     subjects: list[Subject] = []
     evidence: list[Evidence] = []
     remedy: Remedy | None = None
+    degrades: bool = False
 
     def __post_init__(self) -> None:
         try:

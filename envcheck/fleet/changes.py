@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
+from ..findings.states import State
 from .model import Change, JudgedMachine, MachineChange, MachineProblem
 
 _WORST_FIRST: tuple[Change, ...] = get_args(Change)
-_BAD = ("problems", "could-not-look")
+_STATES: tuple[State, ...] = get_args(State)
 
 
 def changes(before: Sequence[JudgedMachine], after: Sequence[JudgedMachine]) -> list[MachineChange]:
@@ -32,7 +33,7 @@ def _of_machine(
     if before is None:
         yield MachineChange(machine=name, kind="new", problems=_words(after.problems))
         return
-    silent = before.state == "unanswered", after.state == "unanswered"
+    silent = before.answer != "answered", after.answer != "answered"
     if any(silent):
         if silent[0] != silent[1]:
             kind: Change = "unreachable" if silent[1] else "reachable"
@@ -41,15 +42,14 @@ def _of_machine(
     had, has = ({one.kind: one for one in machine.problems} for machine in (before, after))
     added = _words(has[kind] for kind in has.keys() - had.keys())
     solved = _words(had[kind] for kind in had.keys() - has.keys())
-    bad = before.state in _BAD, after.state in _BAD
-    if added or bad == (False, True):
-        yield MachineChange(
-            machine=name, kind="problem" if bad[0] or not bad[1] else "failed", problems=added
-        )
-    if solved or bad == (True, False):
-        yield MachineChange(
-            machine=name, kind="healthy" if bad == (True, False) else "solved", problems=solved
-        )
+    better = _STATES.index(after.state) - _STATES.index(before.state)
+    if added or better < 0:
+        named = after.state if after.state in ("broken", "degraded") else "problem"
+        kind = named if better < 0 else "problem"
+        yield MachineChange(machine=name, kind=kind, problems=added)
+    if solved or better > 0:
+        kind = "healthy" if better > 0 and after.state == "healthy" else "solved"
+        yield MachineChange(machine=name, kind=kind, problems=solved)
 
 
 def _words(problems: Iterable[MachineProblem]) -> list[str]:

@@ -44,6 +44,7 @@ def _problem(result: CheckResult, finding: Finding) -> MachineProblem:
         code=result.code,
         cause=cause.key,
         level=finding.level,
+        degrades=finding.degrades,
         title=result.title,
         headline=finding.headline,
         message=finding.message,
@@ -55,13 +56,17 @@ def _problem(result: CheckResult, finding: Finding) -> MachineProblem:
 
 
 def grouped(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
-    """Failures before warnings, and of these what most machines have first."""
+    """The worst first, and of these what most machines have."""
     found: dict[str, list[tuple[str, MachineProblem]]] = {}
     for machine in machines:
         for problem in machine.problems:
             found.setdefault(problem.kind, []).append((machine.name, problem))
     groups = [_group(members) for members in found.values()]
-    return sorted(groups, key=lambda group: (group.level != "fail", -len(group.machines)))
+    return sorted(groups, key=_severity)
+
+
+def _severity(group: ProblemGroup) -> tuple[bool, bool, int]:
+    return group.level != "fail", not group.degrades, -len(group.machines)
 
 
 def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
@@ -72,6 +77,7 @@ def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
         code=shown.code,
         cause=shown.cause,
         level=shown.level,
+        degrades=shown.degrades,
         title=shown.title,
         headline=shown.headline,
         machines=names,

@@ -79,7 +79,7 @@ def judge_snapshot(
     machine = JudgedMachine(
         name=member.name,
         state=report.status,
-        reason=_blind(report) if report.status == "could-not-look" else "",
+        reason="" if report.counts.fail else _blind(report),
         verdict=report.verdict,
         product=_product(report.machine.gpus),
         summary=report.machine.summary,

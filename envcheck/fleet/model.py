@@ -8,12 +8,10 @@ import msgspec
 
 from ..attributes.model import Attribute, Measurement
 from ..findings.model import Level
+from ..findings.states import State
 from .folder import Outcome
 
 SCHEMA = 2  # 1 called outliers "odd"
-
-# unanswered: there is no Snapshot of it.
-State = Literal["healthy", "problems", "could-not-look", "unanswered"]
 
 
 class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,6 +29,7 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     remedy: str = ""
     commands: list[str] = []
     kind: str = ""
+    degrades: bool = False
 
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,7 +41,7 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     name: str
     state: State
     answer: Outcome = "answered"
-    reason: str = ""  # why it did not answer, or what could not be looked at
+    reason: str = ""  # why it did not answer, or what could not be looked at and nothing failed
     verdict: str = ""
     product: str = ""
     summary: str = ""
@@ -70,6 +69,7 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     remedy: str = ""
     commands: list[str] = []
     of_one: str = ""
+    degrades: bool = False
 
 
 class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -150,7 +150,15 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 # Worst first, as a report lists them.
 Change = Literal[
-    "failed", "problem", "unreachable", "gone", "new", "reachable", "solved", "healthy"
+    "broken",
+    "degraded",
+    "problem",
+    "unreachable",
+    "gone",
+    "new",
+    "reachable",
+    "solved",
+    "healthy",
 ]
 
 
@@ -172,10 +180,13 @@ class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Machines by their states. unanswered: those of the silent that have no Snapshot."""
+
     machines: int
     healthy: int
-    problems: int
-    could_not_look: int = msgspec.field(name="could-not-look")
+    degraded: int
+    broken: int
+    silent: int
     unanswered: int
 
 

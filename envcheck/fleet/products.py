@@ -17,7 +17,7 @@ def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]
     GPUs less than many others have are compared with these: they may have lost one."""
     found: dict[str, list[JudgedMachine]] = {}
     for machine in machines:
-        if machine.state != "unanswered" and machine.product:
+        if machine.answer == "answered" and machine.product:
             found.setdefault(machine.product, []).append(machine)
     for small in [name for name, members in found.items() if len(members) < FEW]:
         whole = _whole(small, found)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+from msgspec.structs import replace
 
 from .. import __version__
+from ..findings.states import State, is_less
 from . import hosts
 from .attribute_outliers import attribute_outliers
 from .changes import changes
@@ -15,6 +20,8 @@ from .model import (
     FleetCounts,
     FleetResult,
     JudgedMachine,
+    RateOutlier,
+    Split,
     Unanswered,
 )
 from .products import products
@@ -22,11 +29,41 @@ from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
 
+class _Compared(NamedTuple):
+    """Machines compared with each other: those that are less than their peers are degraded."""
+
+    machines: list[JudgedMachine]
+    differing: list[AttributeOutlier]
+    slow: list[RateOutlier]
+    splits: list[Split]
+
+
 def result(
     machines: Sequence[JudgedMachine], before: Sequence[JudgedMachine] | None = None
 ) -> FleetResult:
     """The result of these machines. before: the same fleet at another time, to list what changed."""
-    states = [machine.state for machine in machines]
+    found = _compared(machines)
+    counted = Counter(machine.state for machine in found.machines)
+    return FleetResult(
+        schema=SCHEMA,
+        envcheck=__version__,
+        counts=FleetCounts(
+            machines=len(machines),
+            unanswered=sum(machine.answer != "answered" for machine in machines),
+            **{state: counted[state] for state in get_args(State)},
+        ),
+        groups=grouped(machines),
+        attribute_outliers=found.differing,
+        rate_outliers=found.slow,
+        splits=found.splits,
+        shared=shared_faults(machines, found.slow),
+        unanswered=_unanswered(machines),
+        machines=found.machines,
+        since=None if before is None else changes(_compared(before).machines, found.machines),
+    )
+
+
+def _compared(machines: Sequence[JudgedMachine]) -> _Compared:
     by_product = products(machines)
     slow, splits = rate_outliers(by_product)
     differing: list[AttributeOutlier] = []
@@ -34,31 +71,19 @@ def result(
         found, camps = attribute_outliers(product, members)
         differing += found
         splits = [*camps, *splits]
-    return FleetResult(
-        schema=SCHEMA,
-        envcheck=__version__,
-        counts=FleetCounts(
-            machines=len(machines),
-            healthy=states.count("healthy"),
-            problems=states.count("problems"),
-            could_not_look=states.count("could-not-look"),
-            unanswered=states.count("unanswered"),
-        ),
-        groups=grouped(machines),
-        attribute_outliers=differing,
-        rate_outliers=slow,
-        splits=splits,
-        shared=shared_faults(machines, slow),
-        unanswered=_unanswered(machines),
-        machines=list(machines),
-        since=None if before is None else changes(before, machines),
-    )
+    less = {one.machine for one in differing if is_less(one.key, one.value, one.usual)}
+    less |= {one.machine for one in slow}
+    with_states = [
+        replace(one, state="degraded") if one.name in less and one.state != "broken" else one
+        for one in machines
+    ]
+    return _Compared(with_states, differing, slow, splits)
 
 
 def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
     found: dict[tuple[str, str], list[JudgedMachine]] = {}
     for machine in machines:
-        if machine.state == "unanswered":
+        if machine.answer != "answered":
             found.setdefault((machine.answer, machine.reason), []).append(machine)
     return [
         Unanswered(

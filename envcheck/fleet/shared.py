@@ -71,7 +71,7 @@ def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> l
         faults.setdefault((fault.about, key), fault).having.add(name)
 
     for machine in machines:
-        if machine.state != "unanswered":
+        if machine.answer == "answered":
             products.setdefault(machine.product, set()).add(machine.name)
             product_of[machine.name] = machine.product
         elif machine.answer != "not-asked":

@@ -38,7 +38,7 @@ class JudgedLine(msgspec.Struct, array_like=True):
 def unanswered(member: Member) -> JudgedMachine:
     return JudgedMachine(
         name=member.name,
-        state="unanswered",
+        state="silent",
         answer=member.outcome,
         reason=safe_text.one_line(member.reason),
         groups=member.groups,

@@ -15,8 +15,9 @@ from .plain import WORDS, number_of, ranges, together
 _MOST = 12  # entries of a list, without --verbose
 _STATUS = {
     "healthy": "healthy",
-    "problems": "problems were found",
-    "could-not-look": "some checks could not run",
+    "degraded": "degraded",
+    "broken": "problems were found",
+    "silent": "some checks could not run",
 }
 
 

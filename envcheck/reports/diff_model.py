@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -11,14 +11,14 @@ from ..attributes.difference import ChangedFact, ChangedRate, Differences, OneSi
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
 from ..findings.model import Diagnosis, Outcome
+from ..findings.states import State
 from .machine import GpuGroup, gpu_phrase
 from .model import Report, build, status_of
 from .results import ReportedResult
-from .verdict import Status
 
 SCHEMA = 2  # 1 had the evidence that changed under each check
 _BAD: dict[Outcome, int] = {"skipped": 0, "pass": 0, "warn": 1, "could-not-run": 2, "fail": 3}
-_STATUS: dict[Status, int] = {"healthy": 0, "could-not-look": 1, "problems": 2}
+_WORST_FIRST: tuple[State, ...] = get_args(State)
 _DECIDE = ("fail", "could-not-run")
 _MOST = 8  # messages of a check
 
@@ -39,7 +39,7 @@ class TurnedCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiffSide(msgspec.Struct, frozen=True, kw_only=True):
-    status: Status
+    status: State
     verdict: str
     summary: str
     gpus: list[GpuGroup]
@@ -76,8 +76,9 @@ def compare(
     then, now = build(before, judged_before), build(after, judged_after)
     target_of_one = (before.target is None) != (after.target is None)
     found = differences(SnapshotView(before), SnapshotView(after))
-    statuses = [status_of(results) for results in _comparable(then, now, target_of_one)]
-    towards = _STATUS[statuses[1]] - _STATUS[statuses[0]]
+    sides = _comparable(then, now, target_of_one)
+    places = [_WORST_FIRST.index(status_of(results)) for results in sides]
+    towards = places[0] - places[1]
     turned, judged_in_one = _turned(then, now, target_of_one, towards)
     return DiffReport(
         schema=SCHEMA,
@@ -147,7 +148,9 @@ def _turned(
         more, fewer = _subjects(now) - _subjects(then), _subjects(then) - _subjects(now)
         worse = bad[1] > bad[0] or (bad[0] == bad[1] and bool(more))
         decides = bool(towards) and worse is (towards > 0) and bad[0] != bad[1]
-        decides = decides and outcomes[towards > 0] in _DECIDE
+        side = now if towards > 0 else then
+        degrades = any(finding.degrades for finding in side.findings)
+        decides = decides and (degrades or outcomes[towards > 0] in _DECIDE)
         if of_one or not any(bad) or (any(bad) and outcomes[1] == "skipped" and not decides):
             if outcomes[0] != outcomes[1]:
                 judged_in_one.append(now.code)

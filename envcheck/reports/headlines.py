@@ -32,6 +32,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     level: Level
     text: str
+    degrades: bool = False
 
 
 def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Headline]:
@@ -40,17 +41,18 @@ def headlines(results: Iterable[ReportedResult], snapshot: Snapshot) -> list[Hea
     results = list(results)
     gpus = gpu_indices(snapshot)
     explains = Counter(roots(results).values())
-    found: dict[tuple[Level, str, str], list[Subject]] = {}
+    found: dict[tuple[Level, bool, str, str], list[Subject]] = {}
     for result in results:
         if result.outcome in ("fail", "warn") and not result.findings:
-            found[(result.outcome, result.code, result.title)] = []
+            found[(result.outcome, False, result.code, result.title)] = []
         for finding in result.findings if result.outcome in _OUTCOMES else ():
-            key = (finding.level, result.code, finding.headline or finding.message)
+            text = finding.headline or finding.message
+            key = (finding.level, finding.degrades, result.code, text)
             package = about("package", str(finding.params.get("package") or ""))
             found.setdefault(key, []).extend(finding.subjects or package)
     lines = [
-        Headline(code=code, level=level, text=phrase(text, subjects, gpus))
-        for (level, code, text), subjects in found.items()
+        Headline(code=code, level=level, text=phrase(text, subjects, gpus), degrades=degrades)
+        for (level, degrades, code, text), subjects in found.items()
     ]
     return sorted(lines, key=lambda one: (one.level != "fail", -explains[one.code]))
 

@@ -11,15 +11,14 @@ from .. import safe_text
 from ..checks.registry import area_title
 from .model import Counts, Report, by_area, count
 from .plain import finding_lines, gist
-from .results import ReportedResult
+from .results import ReportedResult, fails
 
 
-def render(report: Report, *, warnings_fail: bool = False) -> str:
-    """fail is a <failure>, could-not-run an <error>, a warning passes unless ``warnings_fail``."""
-    if warnings_fail:
-        replace = msgspec.structs.replace
-        found = [replace(r, outcome="fail") if r.outcome == "warn" else r for r in report.results]
-        report = replace(report, results=found, counts=count(found))
+def render(report: Report, *, fail_on: str = "fail") -> str:
+    """fail is a <failure>, could-not-run an <error>; warnings pass, but for those of `--fail-on`."""
+    replace = msgspec.structs.replace
+    found = [replace(r, outcome="fail") if fails(r, fail_on) else r for r in report.results]
+    report = replace(report, results=found, counts=count(found))
     totals = _numbers(report.counts)
     del totals["skipped"]  # which Jenkins' schema (junit-10.xsd) knows of a suite alone
     made_up = f" (simulated: {report.simulated})" if report.simulated else ""

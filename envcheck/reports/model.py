@@ -15,12 +15,13 @@ from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
 from ..findings.model import Diagnosis, Outcome
+from ..findings.states import State
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
 from .plain import number_of, together
 from .results import AnyResult, ReportedResult, reported_results
 from .tensorcore_rows import ordered
-from .verdict import OverallVerdict, Status, verdict_of
+from .verdict import OverallVerdict, verdict_of
 
 SCHEMA = 2  # 1 had a text for each subject
 
@@ -52,7 +53,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     simulated: str
     envcheck: str
-    status: Status
+    status: State
     verdict: str
     headlines: list[str]
     counts: Counts
@@ -73,7 +74,7 @@ def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
     status = status_of(results)
     machine = describe_machine(snapshot)
     judged = _tensor_cores(snapshot, results)
-    verdict = verdict_of(status, results, machine, snapshot, judged, counts.left_out)
+    verdict = verdict_of(results, machine, snapshot, judged, counts.left_out)
     return Report(
         schema=SCHEMA,
         simulated=snapshot.simulated,
@@ -93,7 +94,6 @@ def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
 def verdict(report: Report, snapshot: Snapshot) -> OverallVerdict:
     """The report's verdict in its parts, for who lays it out."""
     return verdict_of(
-        report.status,
         report.results,
         report.machine,
         snapshot,
@@ -127,15 +127,20 @@ def worst(results: Iterable[AnyResult]) -> Outcome:
     return next((outcome for outcome in _SEVERITY if outcome in outcomes), "skipped")
 
 
-def status_of(results: Iterable[AnyResult]) -> Status:
-    """What the exit code rests on."""
-    match worst(results):
-        case "fail":
-            return "problems"
-        case "could-not-run":
-            return "could-not-look"
-        case _:
-            return "healthy"
+def status_of(results: Iterable[AnyResult]) -> State:
+    judged = [result for result in results if result.outcome not in ("pass", "skipped")]
+    degrading = [result for result in judged if any(one.degrades for one in result.findings)]
+    failed = [result for result in judged if result.outcome == "fail"]
+    if any(_breaks(result) for result in failed):
+        return "broken"
+    if degrading:
+        return "degraded"
+    return "silent" if worst(judged) == "could-not-run" else "healthy"
+
+
+def _breaks(failed: AnyResult) -> bool:
+    found = [one.degrades for one in failed.findings if one.level == "fail"]
+    return not found or not all(found)
 
 
 def count(results: Iterable[ReportedResult]) -> Counts:

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import get_args
 
+from ..findings.states import State
 from ..tensorcores.mode_verdict import ModeVerdict
 from . import metrics
 from .metrics import Family, Sample
 from .model import Report
 from .results import ReportedResult
-from .verdict import Status
 
 
 def render(report: Report) -> str:
@@ -37,7 +37,7 @@ def _families(report: Report) -> Iterator[Family]:
     yield Family(
         "status",
         "1 for what envcheck doctor says of this machine, 0 for what it could have said.",
-        [Sample(report.status == one, {"status": one}) for one in get_args(Status)],
+        [Sample(report.status == one, {"status": one}) for one in get_args(State)],
     )
     yield from _checks(report.results)
     driver = {"version": machine.driver or "", "cuda": machine.cuda or ""}

@@ -22,6 +22,7 @@ class ReportedFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     subjects: list[Subject] = []
     evidence: list[Evidence] = []
     remedy: Remedy | None = None
+    degrades: bool = False
 
     @property
     def subject(self) -> str:
@@ -47,6 +48,21 @@ _OF_FINDING = [one for one in ReportedFinding.__struct_fields__ if one != "cause
 
 # What code that only counts outcomes takes.
 AnyResult = CheckResult | ReportedResult
+
+
+def fails(result: AnyResult, fail_on: str) -> bool:
+    """Whether `--fail-on` makes a problem of a result."""
+    if result.outcome in ("pass", "skipped"):
+        return False
+    degrades = any(finding.degrades for finding in result.findings)
+    return (
+        result.outcome == "fail"
+        or {
+            "fail": False,
+            "degraded": degrades,
+            "warn": degrades or result.outcome == "warn",
+        }[fail_on]
+    )
 
 
 def reported_results(diagnosis: Diagnosis) -> list[ReportedResult]:

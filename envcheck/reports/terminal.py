@@ -59,7 +59,8 @@ def render(
             draw(page, section)
     page.blank()
     _areas(page, report, snapshot, verbose)
-    for one in report.results if verbose or report.status == "healthy" else ():
+    sound = not (report.counts.fail or report.counts.could_not_run)
+    for one in report.results if verbose or sound else ():
         if one.note:
             code = (f"({one.code})", "quiet")
             page.paragraph(("Note:", "heading"), (one.note, ""), code, hanging=2)
@@ -245,7 +246,7 @@ def _areas(page: Page, report: Report, snapshot: Snapshot, verbose: bool) -> Non
 def _ending(
     page: Page, report: Report, found: Sequence[ReportedProblem], implied: bool, verbose: bool
 ) -> None:
-    root = report.root if verbose or report.status != "problems" else ""
+    root = report.root if verbose or not report.counts.fail else ""
     words, command = _next(report, found, page, implied)
     if root or command or page.tokens:
         page.blank()

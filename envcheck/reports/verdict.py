@@ -18,7 +18,6 @@ from .plain import number_of
 from .results import ReportedResult
 from .tensorcore_rows import can_be_proven
 
-Status = Literal["healthy", "problems", "could-not-look"]
 Sign = Literal["pass", "warn", "fail", "could-not-run", "skipped"]
 
 # The check that there is a GPU at all.
@@ -37,7 +36,6 @@ class OverallVerdict(msgspec.Struct, frozen=True):
 
 
 def verdict_of(
-    status: Status,
     results: list[ReportedResult],
     machine: MachineDescription,
     snapshot: Snapshot,
@@ -47,15 +45,17 @@ def verdict_of(
     """The verdict on a diagnosed Snapshot. ``judged``: what was judged of Tensor Cores; ``left_out``: how
     many checks the user left out."""
     found = headlines(results, snapshot)
-    if status == "problems":
-        failed = [one for one in found if one.level == "fail"]
+    if failed := [one for one in found if one.level == "fail"]:
         if [one.code for one in failed] == [NO_GPU]:
             return OverallVerdict("fail", items=["no NVIDIA GPU in this machine"])
         items = [one.text for one in failed]
         return OverallVerdict("fail", number_of(len(items), "problem"), items)
-    if status == "could-not-look":
-        blocked = dict.fromkeys(r.reason for r in results if r.outcome == "could-not-run")
-        return OverallVerdict("could-not-run", "could not look at everything", list(blocked))
+    blocked = list(dict.fromkeys(r.reason for r in results if r.outcome == "could-not-run"))
+    if less := [one.text for one in found if one.degrades]:
+        unseen = [f"could not look at everything: {'; '.join(blocked)}"] if blocked else []
+        return OverallVerdict("warn", "degraded", less + unseen)
+    if blocked:
+        return OverallVerdict("could-not-run", "could not look at everything", blocked)
     judgements = [r for r in results if r.outcome in ("pass", "warn")]
     if not judgements:
         return OverallVerdict("skipped", "nothing was judged")

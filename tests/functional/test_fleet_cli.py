@@ -87,7 +87,7 @@ def test_since_lists_what_changed(three: Path, simulated: Path, tmp_path: Path) 
     (three / "gpu29.json").unlink()
     problem = ["DRV-002 kernel module and driver libraries do not match"]
     assert since() == [
-        {"machine": "gpu01", "kind": "failed", "problems": problem},
+        {"machine": "gpu01", "kind": "broken", "problems": problem},
         {"machine": "gpu29", "kind": "gone"},
         {"machine": "gpu02", "kind": "new"},
         {"machine": "gpu03", "kind": "healthy", "problems": problem},
@@ -95,4 +95,4 @@ def test_since_lists_what_changed(three: Path, simulated: Path, tmp_path: Path) 
     (three / "gpu02.json").write_bytes(b"{")
     shutil.copy(simulated / "gpu02.json", before / "gpu02.json")
     text = envcheck("fleet", "report", three, "--since", before).stdout.decode()
-    assert "gpu01 failed: DRV-002 kernel module" in text and "gpu02 unreachable" in text
+    assert "gpu01 broken: DRV-002 kernel module" in text and "gpu02 unreachable" in text

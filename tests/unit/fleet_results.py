@@ -38,10 +38,12 @@ HOSTILE = (
 def machine(name: str, state: str = "healthy", **changes: Any) -> JudgedMachine:
     shown: dict[str, Any] = {"product": H100, "summary": f"Ubuntu, driver 535, {H100}"}
     shown |= {"verdict": "healthy: 8 × H100", "collected_at": "2026-01-01T00:00:00Z"}
-    if state == "problems":
+    if state == "broken":
         shown |= {"verdict": "1 problem: versions do not match", "problems": [problem()]}
-    if state == "unanswered":
+    if state == "silent":
         shown = {"answer": "unreachable", "reason": "No route to host"}
+    if state == "blind":
+        state, shown = "silent", shown | {"reason": "the driver does not answer"}
     return JudgedMachine(name=name, state=state, **(shown | changes))  # type: ignore[arg-type]
 
 
@@ -88,7 +90,7 @@ def rate_outlier(name: str, **changes: Any) -> RateOutlier:
 def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResult:
     """Groups and silence are made of the machines, unless they are given."""
     ill = [one.name for one in machines if one.problems]
-    silent = [one.name for one in machines if one.state == "unanswered"]
+    silent = [one.name for one in machines if one.state == "silent"]
     shown: dict[str, Any] = {"groups": [group(ill)] if ill else []}
     shown["unanswered"] = [
         Unanswered(
@@ -104,9 +106,10 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
     counts = FleetCounts(
         machines=len(states),
         healthy=states.count("healthy"),
-        problems=states.count("problems"),
-        could_not_look=states.count("could-not-look"),
-        unanswered=states.count("unanswered"),
+        degraded=states.count("degraded"),
+        broken=states.count("broken"),
+        silent=states.count("silent"),
+        unanswered=sum(one.answer != "answered" for one in machines),
     )
     made = {"schema": SCHEMA, "envcheck": "0.0", "counts": counts, "machines": list(machines)}
     return FleetResult(**(made | shown | changes))
@@ -114,18 +117,18 @@ def fleet_result(machines: Sequence[JudgedMachine], **changes: Any) -> FleetResu
 
 def three() -> FleetResult:
     """One is well, one is not, one is silent."""
-    return fleet_result([machine("a"), machine("b", "problems"), machine("c", "unanswered")])
+    return fleet_result([machine("a"), machine("b", "broken"), machine("c", "silent")])
 
 
 def everything(count: int = 1000) -> FleetResult:
     """A bit of all that can be told, on machines whose names do not fold."""
     names = [f"node-{number * 7919 % 100003:05}.example.org" for number in range(count)]
     states = [
-        "problems" if number % 9 == 0 else "unanswered" if number % 31 == 0 else "healthy"
+        "broken" if number % 9 == 0 else "silent" if number % 31 == 0 else "healthy"
         for number in range(count)
     ]
     machines = [machine(name, state) for name, state in zip(names, states, strict=True)]
-    machines[1] = machine(names[1], "could-not-look", verdict="the driver does not answer")
+    machines[1] = machine(names[1], "blind")
     return fleet_result(
         machines,
         groups=[group(names[n::40], f"GPU-{n:03}") for n in range(1, 38)],
@@ -166,7 +169,7 @@ def hostile() -> FleetResult:
     machines = [
         machine(
             name,
-            "problems",
+            "broken",
             product=text,
             summary=text,
             verdict=text,
@@ -184,7 +187,7 @@ def hostile() -> FleetResult:
         )
         for name, text in zip(names, HOSTILE, strict=True)
     ]
-    machines.append(machine(bad, "unanswered", reason=bad))
+    machines.append(machine(bad, "silent", reason=bad))
     return fleet_result(
         machines,
         groups=[

@@ -33,7 +33,8 @@ def unknown() -> Snapshot:
 
 MACHINES: dict[str, Callable[[], Snapshot]] = {
     "healthy": machine,
-    "warn": lambda: with_fault(power_limit_w=500.0),
+    "warn": lambda: with_fault(persistence=False),
+    "degraded": lambda: with_fault(power_limit_w=500.0),
     "fail": lambda: with_fault(ecc_uncorrected_volatile=3),
     "blind": blind,
     "empty": empty_machine,
@@ -57,7 +58,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("healthy", "", 0, "healthy: "),
         ("healthy", "--fail-on warn", 0, "healthy: "),
         ("warn", "", 0, "1 warning: "),
+        ("warn", "--fail-on degraded", 0, "1 warning: "),
         ("warn", "--fail-on warn", 1, "1 warning: "),
+        ("degraded", "", 0, "degraded: GPU 3 has a lowered power limit"),
+        ("degraded", "--fail-on degraded", 1, "degraded: "),
+        ("degraded", "--fail-on warn", 1, "degraded: "),
         ("warn", "--fail-on warn --exit-zero", 0, "1 warning: "),
         ("fail", "", 1, "1 problem: "),
         ("fail", "--exit-zero", 0, "1 problem: "),
@@ -87,7 +92,7 @@ def test_what_is_found_decides(
     assert run(command) == code
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"].startswith(verdict)
-    assert (report["status"] == "problems") == (
+    assert (report["status"] == "broken") == (
         name in ("fail", "lost", "empty") and "no problem" not in verdict
     )
 

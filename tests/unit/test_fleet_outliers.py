@@ -105,7 +105,7 @@ def test_a_problem_about_the_same_is_pointed_to() -> None:
 def test_a_machine_that_has_lost_a_gpu_is_held_against_the_whole_ones() -> None:
     whole = [machine(f"m{n}", product="8 × H100") for n in range(4)]
     lost, small = machine("lost", product="7 × H100"), machine("small", product="1 × H100")
-    dead = machine("dead", state="unanswered")
+    dead = machine("dead", state="silent", answer="unreachable")
     found = products([*whole, lost, small, dead, machine("blind", product="")])
     assert {name: len(these) for name, these in found.items()} == {"8 × H100": 5, "1 × H100": 1}
 

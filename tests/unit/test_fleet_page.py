@@ -14,7 +14,7 @@ from envcheck.fleet.result import result
 
 
 def many(count: int) -> FleetResult:
-    states = ("healthy", "problems", "unanswered")
+    states = ("healthy", "broken", "silent")
     machines = [fleet_results.machine(f"gpu{n:04}", states[n % 3]) for n in range(count)]
     return result([replace(one, page=f"{one.name}.html") for one in machines])
 

@@ -21,7 +21,7 @@ def fleet(sick: set[int], silent: set[int] = frozenset(), count: int = 200) -> l
     return [
         JudgedMachine(
             name=f"n{number:03}",
-            state="unanswered" if number in silent else "healthy",
+            state="silent" if number in silent else "healthy",
             answer="unreachable" if number in silent else "answered",
             product="p",
             problems=[HOT] if number in sick else [],

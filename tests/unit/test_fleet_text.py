@@ -28,11 +28,14 @@ from envcheck.reports.json_schema import schema
     [
         (["healthy"], "1 of 1 machine is healthy"),
         (["healthy"] * 3, "all 3 machines are healthy"),
-        (["problems"], "0 of 1 machine is healthy, 1 has problems"),
-        (["problems"] * 2, "0 of 2 machines are healthy, 2 have problems"),
-        (["healthy", "unanswered"], "1 of 2 machines is healthy, 1 did not answer"),
+        (["broken"], "0 of 1 machine is healthy, 1 broken"),
         (
-            ["healthy", "healthy", "could-not-look"],
+            ["healthy"] * 972 + ["degraded"] * 26 + ["broken"] * 2,
+            "972 of 1,000 machines are healthy, 26 degraded, 2 broken",
+        ),
+        (["healthy", "silent"], "1 of 2 machines is healthy, 1 did not answer"),
+        (
+            ["healthy", "healthy", "blind"],
             "2 of 3 machines are healthy, 1 could not be checked completely",
         ),
     ],

@@ -93,7 +93,7 @@ def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapsh
     results = by_code(snap)
     assert results["PCI-001"].outcome == "fail"
     assert results["DRV-001"].consequence_of == "PCI-001"
-    assert status_of(diagnose(snap).results) == "problems"
+    assert status_of(diagnose(snap).results) == "broken"
 
 
 def test_a_system_that_runs_on_the_cpu_is_judged_there_though_there_is_no_gpu() -> None:

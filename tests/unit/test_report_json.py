@@ -66,8 +66,8 @@ def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
 @pytest.mark.parametrize(
     ("outcomes", "status", "the_worst"),
     [
-        (["pass", "could-not-run", "fail", "warn"], "problems", "fail"),
-        (["warn", "could-not-run", "pass"], "could-not-look", "could-not-run"),
+        (["pass", "could-not-run", "fail", "warn"], "broken", "fail"),
+        (["warn", "could-not-run", "pass"], "silent", "could-not-run"),
         (["pass", "warn", "skipped"], "healthy", "warn"),
         (["skipped", "pass"], "healthy", "pass"),
         (["skipped"], "healthy", "skipped"),

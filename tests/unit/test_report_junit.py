@@ -55,7 +55,8 @@ def test_a_suite_an_area_and_a_case_a_check() -> None:
 def test_warnings_fail_where_the_user_wants_it() -> None:
     report = report_of(result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")]))
     assert ET.fromstring(junit.render(report).encode()).get("failures") == "0"
-    root = ET.fromstring(junit.render(report, warnings_fail=True).encode())
+    assert ET.fromstring(junit.render(report, fail_on="degraded").encode()).get("failures") == "0"
+    root = ET.fromstring(junit.render(report, fail_on="warn").encode())
     assert root.get("failures") == root[0].get("failures") == "1"
     failure = root.find("testsuite/testcase/failure")
     assert failure is not None and failure.get("message") == "Small."

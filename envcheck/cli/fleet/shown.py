@@ -98,12 +98,15 @@ def _judged_before(since: str, profile: Profile | None, *, quiet: bool) -> list[
 def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     """As of one machine; the worst wins, and silence is no health."""
     counts = found.counts
-    warned = bool(found.attribute_outliers or found.rate_outliers) or any(
-        group.level == "warn" for group in found.groups
-    )
-    if counts.problems or (fail_on == "warn" and warned):
+    outliers = found.attribute_outliers or found.rate_outliers
+    counted = {
+        "fail": any(group.level == "fail" for group in found.groups),
+        "degraded": counts.broken or counts.degraded,
+        "warn": found.groups or outliers,
+    }
+    if counted["fail"] or counted[fail_on]:
         return ExitCode.PROBLEMS
-    silent = counts.could_not_look or counts.unanswered
+    silent = counts.silent or any(machine.reason for machine in found.machines)
     return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY
 
 

@@ -17,9 +17,9 @@ _NAMES = 60  # characters of a list of names
 
 # A machine's state in a word, and its style; worst first.
 STATES: dict[str, tuple[str, Outcome]] = {
-    "problems": ("FAIL", "fail"),
-    "could-not-look": ("COULD NOT RUN", "could-not-run"),
-    "unanswered": ("NO ANSWER", "could-not-run"),
+    "broken": ("BROKEN", "fail"),
+    "degraded": ("DEGRADED", "warn"),
+    "silent": ("SILENT", "could-not-run"),
     "warned": ("WARN", "warn"),
     "healthy": ("OK", "pass"),
 }
@@ -94,9 +94,9 @@ def _unanswered(result: FleetResult, verbose: bool) -> Iterator[Block]:
 
 def _blind(result: FleetResult, verbose: bool) -> Iterator[Block]:
     blind = together(
-        (machine.reason or machine.verdict, machine.name)
+        (machine.reason, machine.name)
         for machine in result.machines
-        if machine.state == "could-not-look"
+        if machine.reason and machine.answer == "answered"
     )
     yield from _table([(names, why) for why, names in blind.items()], verbose)
 
@@ -144,12 +144,12 @@ def _severity(machine: JudgedMachine) -> tuple[int, tuple[object, ...]]:
 
 def about(machine: JudgedMachine) -> str:
     """The reason, or the problems; "" for a healthy machine without warnings."""
-    if machine.state == "unanswered":
+    if machine.answer != "answered":
         return words.silence(machine.answer, machine.reason)
-    parts = [machine.reason or machine.verdict] if machine.state == "could-not-look" else []
+    parts = [machine.reason] if machine.reason else []
     parts += dict.fromkeys(
         f"{one.code} {phrase(one.headline or one.title, [], {})}"
-        for one in sorted(machine.problems, key=lambda one: one.level != "fail")
+        for one in sorted(machine.problems, key=lambda one: (one.level != "fail", not one.degrades))
     )
     return "; ".join(parts)
 

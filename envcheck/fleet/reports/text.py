@@ -47,16 +47,16 @@ def _verdict(page: Page, result: FleetResult) -> None:
 
 def worst(result: FleetResult) -> Outcome:
     counts = result.counts
-    if counts.problems:
+    if counts.broken:
         return "fail"
-    if counts.unanswered or counts.could_not_look or not counts.machines:
+    if counts.silent or not counts.machines:
         return "could-not-run"
     return "warn" if result.groups or words.outliers(result) else "pass"
 
 
 def _products(page: Page, result: FleetResult, verbose: bool) -> None:
     """How many there are of each."""
-    products = Counter(one.product for one in result.machines if one.state != "unanswered")
+    products = Counter(one.product for one in result.machines if one.answer == "answered")
     parts = [
         f"{number} with {product or 'unknown GPUs'}"
         for product, number in products.most_common(None if verbose else 4)

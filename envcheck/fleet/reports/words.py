@@ -32,22 +32,25 @@ OUTCOMES: dict[Outcome, str] = {
 
 def machines(number: int) -> str:
     """ "1 machine", "17 machines"."""
-    return f"{number} machine{'' if number == 1 else 's'}"
+    return f"{number:,} machine{'' if number == 1 else 's'}"
 
 
 def verdict(result: FleetResult) -> str:
-    """ "26 of 40 machines are healthy (2 with warnings), 11 have problems, 3 did not answer; 4 outliers"."""
+    """ "26 of 40 machines are healthy (2 with warnings), 9 degraded, 2 broken, 3 did not answer"."""
     counts = result.counts
     warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
     verb = "is" if 1 in (counts.healthy, counts.machines) else "are"
-    healthy = f"{counts.healthy} of {machines(counts.machines)} {verb} healthy"
+    healthy = f"{counts.healthy:,} of {machines(counts.machines)} {verb} healthy"
     if counts.healthy == counts.machines > 1:
-        healthy = f"all {counts.machines} machines are healthy"
-    healthy += f" ({warned} with warnings)" if warned else ""
-    problems = f"{counts.problems} {'has' if counts.problems == 1 else 'have'} problems"
-    blind = f"{counts.could_not_look} could not be checked completely"
-    parts = [healthy, problems if counts.problems else "", blind if counts.could_not_look else ""]
-    text = ", ".join(filter(None, [*parts, *without_snapshot(result)]))
+        healthy = f"all {machines(counts.machines)} are healthy"
+    healthy += f" ({warned:,} with warnings)" if warned else ""
+    others = (
+        (counts.degraded, "degraded"),
+        (counts.broken, "broken"),
+        (counts.silent - counts.unanswered, "could not be checked completely"),
+    )
+    parts = [f"{number:,} {what}" for number, what in others if number]
+    text = ", ".join([healthy, *parts, *without_snapshot(result)])
     return text + (f"; {number_of(count, 'outlier')}" if (count := len(outliers(result))) else "")
 
 
@@ -66,7 +69,7 @@ def simulated(result: FleetResult) -> str:
         return ""
     kinds = list(dict.fromkeys(made_up))
     text = "; ".join(kinds[:2] + ([f"{len(kinds) - 2} more"] if len(kinds) > 2 else []))
-    answered = sum(one.state != "unanswered" for one in result.machines)
+    answered = sum(one.answer == "answered" for one in result.machines)
     return (
         text
         if len(made_up) == answered

@@ -1,0 +1,60 @@
+"""The four states of a machine: what makes one degraded, alone and among its peers."""
+
+from __future__ import annotations
+
+import pytest
+import test_fleet_outliers as outliers
+from test_fleet_outliers import machine, shown
+
+from envcheck.attributes.registry import SECTIONS
+from envcheck.attributes.values import GPUS, NICS
+from envcheck.checks.registry import all_checks
+from envcheck.data import table
+from envcheck.findings.states import degrades, is_less
+from envcheck.fleet.model import JudgedMachine
+from envcheck.fleet.result import result
+
+
+def test_each_row_names_a_cause_or_an_attribute_that_exists() -> None:
+    causes = {(check.code, cause.key) for check in all_checks() for cause in check.causes}
+    keys = {f"{name}.{key.name}" for name, section in SECTIONS.items() for key in section.keys}
+    named = causes | {("", key) for key in keys | {GPUS, NICS}}
+    assert {(row["check"], row["key"]) for row in table("degrading")} <= named
+
+
+def test_advice_degrades_no_machine() -> None:
+    assert degrades("GPU-022", "ecc-off") and not degrades("GPU-015", "persistence-off")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "usual", "less"),
+    [
+        (GPUS, "7 × NVIDIA H100", "8 × NVIDIA H100", True),
+        (GPUS, "8 × NVIDIA H100", "7 × NVIDIA H100", False),
+        (NICS, "none", "2 × mlx5", True),
+        ("gpus.power_limit_w", "500", "700", True),
+        ("gpus.power_limit_w", "700", "500", False),
+        ("gpus.ecc", "off", "on", True),
+        ("gpus.ecc", "on", "off", False),
+        ("nics.state", "DOWN", "ACTIVE", True),
+        ("gpus.persistence", "off", "on", False),
+        ("driver.version", "550.1", "570.1", False),
+    ],
+)
+def test_less_than_its_peers(key: str, value: str, usual: str, less: bool) -> None:
+    assert is_less(key, value, usual) is less
+
+
+def states(machines: list[JudgedMachine]) -> list[str]:
+    return [one.state for one in result(machines).machines]
+
+
+def test_a_machine_that_is_less_than_its_peers_is_degraded() -> None:
+    values = ["700", "700", "500", "700"]
+    capped = [machine(f"m{n}", shown(w, "gpus.power_limit_w")) for n, w in enumerate(values)]
+    assert states(capped) == ["healthy", "healthy", "degraded", "healthy"]
+    assert set(states(outliers.valued("570", "570", "550", "570"))) == {"healthy"}
+    broken = machine("m2", shown("500", "gpus.power_limit_w"), state="broken")
+    assert states([*capped[:2], broken, capped[3]])[2] == "broken"
+    slow = outliers.measured(40, {("m7", gpu): 0.1 for gpu in range(8)})
+    assert [n for n, state in enumerate(states(slow)) if state == "degraded"] == [7]
