@@ -34,6 +34,20 @@ def test_only_a_node_with_gpus_in_slurm_is_drained(
     assert bool(slurm.updates()) == bool(code)
 
 
+@pytest.mark.parametrize("words", [[], ["--fail-on=degraded"]])
+def test_a_degraded_node_is_reported_and_drained_where_that_is_wanted(
+    tmp_path: Path, words: list[str]
+) -> None:
+    slurm = WrittenSlurm(tmp_path, GPU_NODE)
+    asked = 'case " $* " in *" --fail-on=degraded "*) exit 1 ;; *) exit 0 ;; esac'
+    doctor = looks_at(tmp_path, "odd-machine").removesuffix("exit 0") + asked
+    done = run(tmp_path, made(tmp_path, doctor, *words))
+    log = log_of(tmp_path)
+    assert (done.returncode, len(slurm.updates())) == (len(words), len(words)), log
+    drained = "drained: envcheck: PCI-005 The PCIe link runs with 8 lanes"
+    assert (drained if words else "degraded: GPU 3 has too few PCIe lanes") in log
+
+
 def test_slurm_is_asked_for_a_nodes_gpus_once_and_not_for_a_job_that_has_some(
     tmp_path: Path,
 ) -> None:

@@ -74,13 +74,26 @@ class MadeUpSlurmctld:
         found: list[DoctorResult],
         sleep: Callable[[float], None],
         percent: float = 5,
+        degraded: bool = False,
     ) -> Decision:
+        now = lambda: self.clock  # noqa: E731
         return slurm_drain.drain(
-            self, node, found, percent=percent, now=lambda: self.clock, sleep=sleep
+            self, node, found, percent=percent, degraded=degraded, now=now, sleep=sleep
         )
 
     def passes(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
+
+
+def test_what_degrades_a_node_drains_it_only_where_that_is_wanted() -> None:
+    finding = {"level": "warn", "message": "ECC is off.", "degrades": True}
+    results = [{"code": "GPU-022", "outcome": "warn", "findings": [finding]}]
+    results += [{"code": "GPU-024", "outcome": "skipped", "findings": [finding]}]
+    found = slurm_drain.results(json.dumps({"results": results}).encode())
+    cluster = MadeUpSlurmctld(3)
+    assert not cluster.drain("gpu001", found, cluster.passes).done
+    decision = cluster.drain("gpu001", found, cluster.passes, degraded=True)
+    assert decision == Decision(True, "drained: envcheck: GPU-022 ECC is off.")
 
 
 def test_a_fault_drains_with_a_reason_that_is_known_as_envchecks() -> None:

@@ -11,7 +11,7 @@ from envcheck.fleet.engines import slurm_prolog
 
 
 def script() -> str:
-    return slurm_prolog.script(["/usr/bin/envcheck"], limit=2.5, deadline=20.0)
+    return slurm_prolog.script(["/usr/bin/envcheck"], limit=2.5, deadline=20.0, fail_on="fail")
 
 
 def test_every_command_that_may_hang_has_a_limit() -> None:

@@ -21,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("report", metavar="REPORT", help="a JSON report of the doctor")
     parser.add_argument("--node", metavar="NAME", required=True, help="the node's name in Slurm")
-    slurm_prolog.add_limit(parser)
+    slurm_prolog.add_rules(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.node,
         slurm_drain.results(report),
         percent=arguments.limit,
+        degraded=arguments.fail_on == "degraded",
         now=lambda: datetime.now(timezone.utc),
     )
     files.write(None, f"{decision.sentence}\n")

@@ -1,7 +1,8 @@
 """Drains this node in Slurm for what the doctor found on it: the rules, and Slurm's commands.
 
-Only failed checks of the driver, of the GPUs and of the PCI bus drain a node. How many nodes envcheck has
-drained within the hour is asked of Slurm, before and after: see ``drain``.
+Only failed checks of the driver, of the GPUs and of the PCI bus drain a node, and where that is wanted, those
+that found it degraded. How many nodes envcheck has drained within the hour is asked of Slurm, before and
+after: see ``drain``.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _DRAINED = frozenset({"drained", "drain", "draining", "drng"})
 class _Finding(msgspec.Struct, frozen=True):
     level: str = ""
     message: str = ""
+    degrades: bool = False
 
 
 class DoctorResult(msgspec.Struct, frozen=True):
@@ -46,6 +48,13 @@ class DoctorResult(msgspec.Struct, frozen=True):
     code: str
     outcome: str
     findings: list[_Finding] = []
+
+    def problems(self, degraded: bool) -> list[str]:
+        """The messages of what a node is drained for."""
+        if self.outcome in ("pass", "skipped"):
+            return []
+        found = [one for one in self.findings if one.level == "fail" or (degraded and one.degrades)]
+        return [one.message for one in found] or [""] * (self.outcome == "fail")
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -131,11 +140,10 @@ def may_drain(code: str) -> bool:
     return bool(_DRAINS.fullmatch(code)) and code not in _NEVER
 
 
-def reason(failed: Iterable[DoctorResult]) -> str:
+def reason(failed: Iterable[DoctorResult], degraded: bool = False) -> str:
     """Slurm's Reason for the failed checks: short, of plain ASCII."""
     first, *more = failed
-    message = next((one.message for one in first.findings if one.level == "fail"), "")
-    words = plain(f"{first.code} {message}", LONGEST)
+    words = plain(f"{first.code} {first.problems(degraded)[0]}", LONGEST)
     return f"{_OURS}{words}" + (f" (and {len(more)} more)" if more else "")
 
 
@@ -156,13 +164,15 @@ def drain(
     found: Iterable[DoctorResult],
     *,
     percent: float,
+    degraded: bool = False,
     now: Callable[[], datetime],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Decision:
-    """Drain this node for what failed on it, unless envcheck has drained too many within the hour. Many
-    nodes may do this at the same moment. So each asks again after it has drained itself, and resumes itself
-    where the limit was reached by those before it (by slurmctld's time, then name). Raises CouldNotLook."""
-    failed = [one for one in found if one.outcome == "fail"]
+    """Drain this node for what failed on it, or (``degraded``) makes it degraded, unless envcheck has
+    drained too many within the hour. Many nodes may do this at the same moment. So each asks again after it
+    has drained itself, and resumes itself where the limit was reached by those before it (by slurmctld's
+    time, then name). Raises CouldNotLook."""
+    failed = [one for one in found if one.problems(degraded)]
     if not failed:
         return Decision(False, "nothing failed that a node is drained for")
     nodes = cluster.nodes()
@@ -176,7 +186,7 @@ def drain(
             return Decision(False, "NOT drained: another job's prolog found the limit reached")
     if row.is_drained:
         return Decision(True, f"is drained already: {safe_text.one_line(row.reason)}")
-    most, words = limit(nodes, percent), reason(failed)
+    most, words = limit(nodes, percent), reason(failed, degraded)
     refused = Decision(
         False,
         f"NOT drained, for envcheck has drained {most} of the nodes within the hour, which is its limit:"

@@ -16,15 +16,15 @@ AREAS = ("driver", "gpu", "pci")
 PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/slurm/bin"
 
 
-def script(envcheck: Sequence[str], *, limit: float, deadline: float) -> str:
+def script(envcheck: Sequence[str], *, limit: float, deadline: float, fail_on: str) -> str:
     """A POSIX shell script. envcheck: the words that start it on a node, an absolute path first. limit: per
-    cent of the nodes with GPUs. deadline: seconds."""
+    cent of the nodes with GPUs. deadline: seconds. fail_on: "fail" or "degraded"."""
+    fails = f"--fail-on={fail_on}"
+    doctor = ("doctor", "--level=quick", "--quiet", "--format=json", fails, "--only", *AREAS)
     values = {
         "VERSION": f"envcheck {__version__}",
-        "DOCTOR": join(
-            [*envcheck, "doctor", "--level=quick", "--quiet", "--format=json", "--only", *AREAS]
-        ),
-        "DECIDE": join([*envcheck, "fleet", "slurm-node"]),
+        "DOCTOR": join([*envcheck, *doctor]),
+        "DECIDE": join([*envcheck, "fleet", "slurm-node", fails]),
         "LIMIT": f"{limit:g}",
         "DEADLINE": f"{deadline:.0f}",
         "FORMAT": quote(FORMAT),
