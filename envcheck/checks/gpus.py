@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache, lru_cache, wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 import msgspec
 
-from ..data import table
 from ..facts.base import Unavailable, known
 from ..facts.evidence import Evidence
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
 from ..facts.view import SnapshotView, fact, need, show
-from ..findings.causes import Cause, Param, fail, warn
+from ..findings.causes import Cause, Param
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.several import for_all
 from ..findings.shell import word
@@ -40,7 +39,6 @@ RESETS = (
     "sudo nvidia-smi --gpu-reset -i {gpu}",
 )
 REPLACE = "Take the GPU out of service, run the vendor's field diagnostic and ask for a replacement (RMA)."
-REPLACES = ("nvidia-smi -q -i {gpu}", REPORT)
 
 _OF_THE_HOST = re.compile(r"\b(?:fans|RMA|[Rr]eseat|replacement|power supplies)\b")
 _GUEST = (
@@ -49,28 +47,18 @@ _GUEST = (
 )
 
 
-@cache
-def cause(key: str) -> Cause:
-    """The cause of gpu_causes.csv with this key."""
-    row = next(row for row in table("gpu_causes") if row["key"] == key)
-    commands = filter(None, row["commands"].split(" ;; "))
-    kind = fail if row["severity"] == "fail" else warn
-    texts = row["headline"], row["sentence"], row["remedy"]
-    return kind(key, *texts, *commands, source=row["source"])
-
-
 Judge = Callable[[SnapshotView, Gpu], Iterable[Verdict]]
 
 
-def gpu_check(code: str, *, follows: Iterable[str] = (), **texts: Any) -> Callable[[Judge], Judge]:
-    """Register a judge of one GPU as a check on all of them. The arguments are those of `check`."""
+def gpu_check(code: str, **causes: Any) -> Callable[[Judge], Judge]:
+    """Register a judge of one GPU as a check on all of them. ``causes``: as of `check`."""
 
     def register(judge: Judge) -> Judge:
         @wraps(judge)
         def of_all(view: SnapshotView) -> Verdicts:
             return judge_gpus(view, lambda gpu: judge(view, gpu))
 
-        check(code, follows=(*NO_GPUS, *follows), **texts)(of_all)
+        check(code, follows=NO_GPUS, **causes)(of_all)
         return judge
 
     return register

@@ -24,6 +24,7 @@ from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import BENCH, DEEPER, NO_KERNELS, SOAK, Verdict
+from .declared import DeclaredCheck, declared_causes, declared_check
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -146,21 +147,36 @@ _checks: dict[str, Check] = {}
 def check(
     code: str,
     *,
-    title: str,
-    causes: Iterable[Cause] = (),
-    about: str,
-    sources: Iterable[str],
+    title: str = "",
+    causes: Iterable[Cause] | None = None,
+    about: str = "",
+    sources: Iterable[str] = (),
     follows: Iterable[str] = (),
     systems: Iterable[str] = (),
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
+    Without a title its texts are those of the TOML file beside its module (`declared`), and so are its causes
+    if none are given; ``follows`` is then added to the file's. It yields Findings, Passed and Unjudged, or
+    raises CannotJudge; yielding nothing is a pass.
     """
 
-    declared = tuple(causes)
+    given = DeclaredCheck(
+        title=title,
+        about=about,
+        sources=tuple(sources),
+        systems=tuple(systems),
+    )
+    follows = tuple(follows)
 
     def register(judge: Judge) -> Judge:
+        texts = given if title else declared_check(judge.__module__, code)
+        declared = tuple(causes or ())
+        if not title and causes is None:
+            every = declared_causes(judge.__module__)
+            declared = tuple(
+                every[key] for key in (every if texts.causes is None else texts.causes)
+            )
         area = _area_around(judge.__module__)
         if len({cause.key for cause in declared}) < len(declared):
             raise ValueError(f"{code} declares a cause twice")
@@ -171,12 +187,12 @@ def check(
         _checks[code] = Check(
             code=code,
             area=area.name,
-            title=title,
-            about=about,
-            sources=tuple(sources),
-            follows=tuple(follows),
+            title=texts.title,
+            about=texts.about,
+            sources=texts.sources,
+            follows=(*follows, *texts.follows),
             judge=judge,
-            systems=tuple(systems),
+            systems=texts.systems,
             causes=declared,
         )
         return judge

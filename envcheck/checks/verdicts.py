@@ -19,6 +19,7 @@ from ..findings.subjects import (
     gpu_subject,
     joined,
 )
+from .declared import declared_causes
 from .registry import check
 
 Verdicts = Iterator[Verdict]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import msgspec
 import pytest
+import tomli
 from known_machines import machines
 
+from envcheck.checks import declared
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
 from envcheck.findings.causes import Cause, Finding
@@ -57,6 +61,27 @@ def test_every_cause_that_is_found_is_declared_by_its_check() -> None:
         for result in diagnose(snapshot).results:
             for finding in result.findings:
                 assert finding.cause in declared[result.code], (name, result.code)
+
+
+CHECKS = Path(__file__).resolve().parents[2] / "envcheck" / "checks"
+
+
+def test_each_declared_cause_is_used_and_each_used_one_is_declared() -> None:
+    for path in CHECKS.rglob("*.toml"):
+        file = tomli.loads(path.read_text("utf-8"))
+        source = path.with_suffix(".py").read_text("utf-8")
+        named = set(re.findall(r'CAUSE\["([^"]+)"\]', source))
+        assert named == file.get("cause", {}).keys(), path
+
+
+def test_a_declared_cause_has_fields_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    for check in all_checks():
+        for cause in check.causes:
+            assert msgspec.convert(msgspec.to_builtins(cause), Cause).headline == cause.headline
+    text = b'[cause.x]\nseverity = "fail"\nheadline = "x"\nsentence = "x"\nremedi = ""'
+    monkeypatch.setattr(declared.pkgutil, "get_data", lambda package, name: text)
+    with pytest.raises(TypeError, match="remedi"):
+        declared.declared_causes("made.up")
 
 
 # Areas whose headlines say why something does not work.

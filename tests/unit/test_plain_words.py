@@ -19,6 +19,7 @@ PAGES = [
     *REPOSITORY.glob("*.md"),
     *(REPOSITORY / "docs").glob("*.md"),
     *(REPOSITORY / "envcheck" / "reports" / "templates").rglob("*.html"),
+    *(REPOSITORY / "envcheck" / "checks").rglob("*.toml"),
 ]
 EXCEPT = {("envcheck/collector/redact.py", "nobody")}  # the name of a user
 

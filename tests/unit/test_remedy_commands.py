@@ -16,6 +16,7 @@ from test_repeats import machines
 
 import envcheck
 from envcheck.checks.engine import diagnose
+from envcheck.checks.registry import all_checks
 from envcheck.data import table
 from envcheck.findings.commands import TRADE, fill_in, refusal, simple_commands
 from envcheck.findings.remedy import NOT_PRINTED, Remedy
@@ -177,6 +178,15 @@ def literals() -> Iterator[tuple[str, str]]:
                 text = node.value
             if PROGRAM.match(text) and "\n" not in text and not text.endswith((".", ":")):
                 yield f"{path.name}: {text}", text
+    yield from declared()
+
+
+def declared() -> Iterator[tuple[str, str]]:
+    """(cause, command) of the commands that causes declare."""
+    for check in all_checks():
+        for cause in check.causes:
+            for text in cause.commands:
+                yield f"{cause.key}: {text}", re.sub(r"(?<!\$)\{\w+\}", "x", text)
 
 
 @pytest.mark.parametrize("text", dict(literals()).values(), ids=list(dict(literals())))
@@ -201,7 +211,10 @@ def test_no_check_writes_a_command_of_an_installer_or_of_an_init_itself() -> Non
             text = node.value if isinstance(node, ast.Constant) else None
             if isinstance(text, str) and path.name not in MAKERS and MADE.search(text):
                 written.append(f"{path.name}:{node.lineno}: {text}")
-    assert written == []
+    written += [
+        about for about, text in declared() if MADE.search(text) and "systemctl" not in text
+    ]
+    assert written == []  # `adapted` puts systemctl into the words of other inits
 
 
 KEYS = ("what", "on", "words", "check", "cause")

@@ -19,13 +19,14 @@ from ..verdicts import (
     Verdict,
     Verdicts,
     check,
-    fail,
+    declared_causes,
     fill_in,
     unjudged,
-    warn,
     word,
 )
-from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
+from .common import Seen, each_run, failed, number, ok, text, words
+
+CAUSE = declared_causes(__name__)
 
 _KINDS = ("convolutions", "products")
 # How the graph rewrite is asked for, by the trials' names.
@@ -34,47 +35,15 @@ _SUITABLE = Version("7.0")  # the first compute capability that the rewrite take
 _SWITCHES = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_"
 _GIVEN_SCALE = 8.0  # GradScaler's for its ordinary step, as the collector sets it
 
-STAYS = fail(
-    "stays-in-32-bits",
-    "{way} is on and {what} is computed in 16 bits",
-    "{way} is on in {title}, and {what} is computed in 16 bits ({counted}): training is as slow as without"
-    " it.",
+CAUSES = (
+    CAUSE["stays-in-32-bits"],
+    CAUSE["step-fails"],
+    CAUSE["no-loss-scale"],
+    CAUSE["loss-scale-broken"],
 )
-STEP_FAILS = fail(
-    "step-fails",
-    "a step with {way} fails",
-    "A step of {title} runs in 32 bits, and with {way} it fails: {why}.",
-    "Check whether convolutions and products in 16 bits work by themselves: cuDNN and cuBLAS as they are"
-    " loaded, and the micro-kernels.",
-)
-NO_SCALE = warn(
-    "no-loss-scale",
-    "float16 without a loss scale",
-    "{title} trains in float16 without a loss scale: small gradients become 0.",
-    "Wrap the optimizer by hand in LossScaleOptimizer (tf.keras.mixed_precision; keras.optimizers in Keras"
-    " 3), or train in mixed_bfloat16, which needs no loss scale, from Ampere on.",
-)
-BROKEN_SCALE = fail(
-    "loss-scale-broken",
-    "{what}",
-    "{scaler} in {title}: {what}: weights are lost, or nothing is learnt.",
-)
-CAUSES = (STAYS, STEP_FAILS, NO_SCALE, BROKEN_SCALE)
 
 
-@check(
-    "ACC-001",
-    title="AMP, graph rewrite",
-    causes=(STAYS, STEP_FAILS),
-    about="A tiny step is run with automatic mixed precision asked for as a program does, and with it off:"
-    " engaged where the graph that ran has half types and the other has none.",
-    sources=(
-        "TensorFlow's documentation of enable_mixed_precision_graph_rewrite and tf.config.optimizer",
-        "tensorflow/tensorflow#33435",
-    ),
-    follows=NO_IMPORT,
-    systems=("amp-graph",),
-)
+@check("ACC-001")
 def graph_is_rewritten(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         tried = {way: trial for way in _REWRITES if (trial := seen.trial(way)) is not None}
@@ -123,17 +92,7 @@ def _too_old(view: SnapshotView, seen: Seen) -> str:
 
 @check(
     "ACC-003",
-    title="AMP in Keras",
     causes=CAUSES,
-    about="One step under mixed_float16 and mixed_bfloat16 must compute convolutions and products in 16 bits,"
-    " beside float32 as the control. If a gradient overflows, the loss scale of mixed_float16 must fall and"
-    " the weights must not change.",
-    sources=(
-        "tensorflow.org/guide/mixed_precision; keras.io/api/mixed_precision",
-        "observed in TensorFlow 2.15 (Keras 2) and 2.21 (Keras 3)",
-    ),
-    follows=NO_IMPORT,
-    systems=("amp-keras",),
 )
 def keras_computes_in_half(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
@@ -158,13 +117,7 @@ def keras_computes_in_half(view: SnapshotView) -> Verdicts:
 
 @check(
     "ACC-004",
-    title="AMP in PyTorch",
     causes=CAUSES,
-    about="Under torch.autocast the convolutions and products of a step must run in 16 bits, beside"
-    " enabled=False. GradScaler must lower its scale and skip the step where gradients overflow.",
-    sources=("docs.pytorch.org/docs/stable/amp.html", "observed in PyTorch 1.12 and 2.13"),
-    follows=NO_IMPORT,
-    systems=("amp-torch",),
 )
 def torch_computes_in_half(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
@@ -222,7 +175,15 @@ def _types(
     what = f"no {' and no '.join(kind[:-1] for kind in stays)}" if _halves(trial) else "nothing"
     counted = _counted(trial)
     return [
-        seen.found(STAYS, trial, control, advice=remedy, way=called, what=what, counted=counted)
+        seen.found(
+            CAUSE["stays-in-32-bits"],
+            trial,
+            control,
+            advice=remedy,
+            way=called,
+            what=what,
+            counted=counted,
+        )
     ]
 
 
@@ -231,7 +192,7 @@ def _step_fails(
 ) -> Finding:
     log = seen.logged("cudnn", "cublas", "error")
     commands = [look(view, "libraries", "tensorcores")]
-    return seen.found(STEP_FAILS, trial, more=log, commands=commands, way=way, why=why)
+    return seen.found(CAUSE["step-fails"], trial, more=log, commands=commands, way=way, why=why)
 
 
 def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy) -> list[Verdict]:
@@ -240,7 +201,7 @@ def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy
         return [seen.unjudged(f"{name}: {failed(seen, trial)}")]
     evidence = trial.evidence
     if "scale" not in evidence:
-        return [seen.found(NO_SCALE, trial)]
+        return [seen.found(CAUSE["no-loss-scale"], trial)]
     if not number(trial, "scale_after_overflow") or "moved_by_overflow" not in evidence:
         return [seen.unjudged(f"{name}: no overflow was seen")]
     stepped, after = number(trial, "scale_after_step"), number(trial, "scale_after_overflow")
@@ -255,7 +216,11 @@ def _loss_scale(seen: Seen, trial: SystemTrial | None, name: str, remedy: Remedy
     elif evidence.get("moved_by_step") is False and stepped >= given:
         # A first scale that is too large is meant to fall, too.
         what = "an ordinary step leaves the weights as they were"
-    return [seen.found(BROKEN_SCALE, trial, advice=remedy, scaler=name, what=what)] if what else []
+    return (
+        [seen.found(CAUSE["loss-scale-broken"], trial, advice=remedy, scaler=name, what=what)]
+        if what
+        else []
+    )
 
 
 def _half(trial: SystemTrial | None, kind: str) -> float:

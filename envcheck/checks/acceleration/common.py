@@ -16,7 +16,6 @@ from ..verdicts import Cause, Evidence, Finding, Subject, Unjudged, Verdicts, ab
 NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
 # Of a system that runs on the CPU where there is no GPU: that explains nothing of it.
 NO_IMPORT = ("FRM-001", "FRM-007")
-NO_FRAMEWORK = (*NOTHING_RUNS, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 
 _MOST = 1e30  # above any count and rate: a Snapshot may come from anybody
 

@@ -15,46 +15,22 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
-    fail,
+    declared_causes,
 )
-from .common import NO_IMPORT, Seen, died, each_run, failed, number, ok, text
+from .common import Seen, died, each_run, failed, number, ok, text
+
+CAUSE = declared_causes(__name__)
 
 # Of 255. A PNG is exact. The JPEG is off by 5 in itself, and decoders round in different ways (1 to 4 apart);
 # wrong colours or rows are 100 and more apart.
 _MOST = {"png_difference": 1, "jpeg_difference": 13}
-_AGAIN = (
-    "Install the DALI that is built for this driver's CUDA (its name ends in -cuda110, -cuda120 or"
-    " -cuda130), of the newest version that this Python has; until then use the CPU pipeline."
-)
-WRONG_IMAGES = fail(
-    "wrong-images",
-    "DALI's {pipeline} pipeline gives wrong images",
-    "{dali} gives wrong images by its {pipeline} pipeline ({why} of 255): what is trained sees other"
-    " pictures.",
-    _AGAIN,
-)
-DOES_NOT_RUN = fail(
-    "pipeline-fails",
-    "DALI's {pipeline} pipeline does not run{beside}",
-    "{dali}'s {pipeline} pipeline does not run{beside}: {why}.",
-    _AGAIN,
-)
 _OF_DRIVER = Remedy(
     "Install the DALI that is built for a CUDA that the driver knows (its name ends in -cuda110, -cuda120"
     " or -cuda130), or a newer driver."
 )
 
 
-@check(
-    "ACC-019",
-    title="DALI",
-    causes=[WRONG_IMAGES, DOES_NOT_RUN],
-    about="DALI decodes a JPEG and a PNG of 32 x 24 pixels with its CPU pipeline, the control, and with the"
-    " one that decodes on a GPU; both are compared with the original pixels.",
-    sources=("acceleration.md: DALI 2.4.0", "NVIDIA/DALI#52, #1065 and #1200"),
-    follows=(*NO_IMPORT, "PKG-001", "PKG-009", "PKG-020", "LIB-006", "LIB-010"),
-    systems=("dali",),
-)
+@check("ACC-019")
 def dali(view: SnapshotView) -> Verdicts:
     yield from each_run(view, "dali", _images, absent="the target has no DALI")
 
@@ -75,7 +51,7 @@ def _images(seen: Seen) -> Verdicts:
         elif works or trial is cpu or died(seen) is not None:
             advice = _OF_DRIVER if "driver version is insufficient" in why else None
             beside = ", its CPU pipeline does" if works else ""
-            yield _found(seen, DOES_NOT_RUN, trial, why, advice, beside)
+            yield _found(seen, CAUSE["pipeline-fails"], trial, why, advice, beside)
     if gpu is None and cpu is None:
         yield Unjudged("could-not-run", f"DALI: {failed(seen, None)}")
 
@@ -89,10 +65,10 @@ def _pixels(seen: Seen, trial: SystemTrial) -> Verdict:
         if not number(trial, slot) <= most
     ]
     if wrong:
-        return _found(seen, WRONG_IMAGES, trial, ", ".join(wrong))
+        return _found(seen, CAUSE["wrong-images"], trial, ", ".join(wrong))
     kind, wanted = text(trial, "type") or "nothing", f"TensorList{trial.name.upper()}"
     if kind != wanted:
-        return _found(seen, DOES_NOT_RUN, trial, f"it gives {kind}, not {wanted}")
+        return _found(seen, CAUSE["pipeline-fails"], trial, f"it gives {kind}, not {wanted}")
     most = max(number(trial, slot) for slot in _MOST)
     where = seen.where or ", on the GPU"
     return Passed(f"{_dali(trial)}: images within {most:.0f} of 255 of their pixels{where}")

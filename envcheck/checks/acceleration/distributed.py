@@ -13,49 +13,24 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ..reading import SnapshotView
 from ..target import pip_install
-from ..verdicts import Cause, Params, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
+from ..verdicts import (
+    Cause,
+    Params,
+    Passed,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    check,
+    declared_causes,
+    fail,
+)
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
+
+CAUSE = declared_causes(__name__)
 
 _OVER_NCCL = ("NcclAllReduce", "CollectiveAllReduce")  # not through one of the GPUs
 _BACKENDS = {"NCCL": "NCCL", "GLOO": "Gloo", "MPI": "MPI"}
 _LAST_TENSORFLOW = (2, 16)  # from here on Horovod's last release does not work
-
-PROXIED = warn(
-    "proxy-in-the-way",
-    "TensorFlow's processes do not meet: {variable} without no_proxy",
-    "Processes of {title} that work together do not reach each other: {variable} is set, gRPC goes to that"
-    " proxy even for this machine's own addresses, and training hangs without a message. With no_proxy they"
-    " do.",
-    "Name the hosts of the cluster, and this one, in no_proxy, wherever training is started.",
-    "export no_proxy=localhost,127.0.0.1${no_proxy:+,$no_proxy}",
-)
-WITHOUT_NCCL = warn(
-    "sums-without-nccl",
-    "MirroredStrategy sums without NCCL: {over}",
-    "MirroredStrategy in {title} sums between the GPUs by {over}, without NCCL: every gradient goes through"
-    " one GPU or the host, and several GPUs are hardly faster than one.",
-    "Use a TensorFlow that is built with NCCL (NVIDIA's, or upstream's for Linux), with whole GPUs: NCCL does"
-    " not work on virtual ones. With more than four GPUs linked as in a DGX-1, a program may ask for"
-    " tf.distribute.HierarchicalCopyAllReduce().",
-)
-NCCL_UNUSED = fail(
-    "nccl-unused",
-    "Horovod sums over {over}, though NCCL is built in",
-    "Horovod in {title} is built with NCCL and sums between GPUs over {over}: every gradient goes through the"
-    " host.",
-    "Nothing may choose another way: neither the build (HOROVOD_GPU_OPERATIONS=NCCL) nor the environment.",
-    "env | grep ^HOROVOD_",
-    "horovodrun --check-build",
-)
-
-
-BUILT_WITHOUT = fail(
-    "built-without-nccl",
-    "Horovod sums over {over}: it is built without NCCL",
-    "Horovod in {title} is built without NCCL, and sums between GPUs over {over}: every gradient goes through"
-    " the host, and several GPUs are hardly faster than one.",
-    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
-)
 
 
 class _Job(NamedTuple):
@@ -108,7 +83,7 @@ def _judged(view: SnapshotView, seen: Seen, job: _Job) -> Verdict:
         if not ok(around):
             return _could_not(seen, trial)
         variable = text(around, "proxy") or text(trial, "proxy")
-        return seen.found(PROXIED, trial, around, variable=variable)
+        return seen.found(CAUSE["proxy-in-the-way"], trial, around, variable=variable)
     if not ok(control) or job.members(control) > 1:
         return seen.unjudged(
             f"its control, {job.control}, came to nothing: {failed(seen, control)}"
@@ -161,7 +136,7 @@ def _mirrored(_view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
     over = " ".join(filter(None, (reduction, implementation)))
     by_others = reduction not in _OVER_NCCL or implementation == "RING"
     if seen.run.device == "gpu" and reduction and by_others:
-        return seen.found(WITHOUT_NCCL, trial, more=seen.logged("nccl"), over=over)
+        return seen.found(CAUSE["sums-without-nccl"], trial, more=seen.logged("nccl"), over=over)
     how = f", by {over}" if over else ""
     what = f"{number(trial, 'replicas'):g} replicas, {_summed(trial)}, the same weights{how}"
     return Passed(f"{seen.title}: {what}{seen.where}")
@@ -184,14 +159,16 @@ def _ranks(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Verdict:
     if with_nccl and not found:
         return seen.unjudged("its timeline does not name what summed")
     if with_nccl:
-        return seen.found(NCCL_UNUSED, trial, over=over)
+        return seen.found(CAUSE["nccl-unused"], trial, over=over)
     build = (
         "HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_TENSORFLOW=1 "
         + pip_install(view, f"horovod=={version or '0.28.1'}")
         + " --no-cache-dir --no-binary=horovod --no-build-isolation --force-reinstall --no-deps"
     )
     commands = [build, "horovodrun --check-build"]
-    return seen.found(BUILT_WITHOUT, trial, commands=commands, over=over or "the host")
+    return seen.found(
+        CAUSE["built-without-nccl"], trial, commands=commands, over=over or "the host"
+    )
 
 
 _JOBS = {
@@ -262,7 +239,7 @@ def _register(
     @check(
         code,
         title=title,
-        causes=[job.alone, job.wrong, *([PROXIED] if job.meets else []), *causes],
+        causes=[job.alone, job.wrong, *([CAUSE["proxy-in-the-way"]] if job.meets else []), *causes],
         about=about,
         sources=sources,
         follows=(*NO_IMPORT, *follows),
@@ -282,7 +259,7 @@ _register(
     " must be exact, and to a variable, whose copies must stay the same; the control is OneDeviceStrategy.",
     "TensorFlow, tf.distribute.MirroredStrategy",
     "TensorFlow, python/distribute/cross_device_ops.py: select_cross_device_ops, choose_the_best",
-    causes=(WITHOUT_NCCL,),
+    causes=(CAUSE["sums-without-nccl"],),
 )
 _register(
     "ACC-016",
@@ -303,6 +280,6 @@ _register(
     " that summed; between GPUs it must be NCCL.",
     "Horovod 0.28.1, run on TensorFlow 1.15.5 and 2.15.1 with Gloo",
     "Horovod, docs/timeline.rst and docs/gpus.rst; horovod#3103, horovod#4290",
-    causes=(NCCL_UNUSED, BUILT_WITHOUT),
+    causes=(CAUSE["nccl-unused"], CAUSE["built-without-nccl"]),
     follows=("PKG-011",),
 )

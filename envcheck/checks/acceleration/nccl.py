@@ -7,23 +7,23 @@ from ...facts.host import Host
 from ..driver_state import then_reboot
 from ..network.common import gpus
 from ..reading import SnapshotView, fact, facts_or, known
-from ..system_commands import in_engine, on_system, systemctl
-from ..verdicts import Cause, Finding, Params, Passed, Remedy, Verdict, Verdicts, check, fail
-from .common import NOTHING_RUNS, Seen, each_run, failed, number, ok, text, words
+from ..system_commands import in_engine, on_system
+from ..verdicts import (
+    Cause,
+    Finding,
+    Params,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    check,
+    declared_causes,
+)
+from .common import Seen, each_run, failed, number, ok, text, words
+
+CAUSE = declared_causes(__name__)
 
 ABSENT = "the target has no libnccl"
-# What explains that it fails or hangs: shared memory, fabric, redirected transfers, interfaces, libraries.
-FOLLOWS = (
-    *NOTHING_RUNS,
-    "HOST-008",
-    "GPU-012",
-    "KRN-011",
-    "GPU-013",
-    "PCI-007",
-    "NET-001",
-    "NET-008",
-    "LIB-006",
-)
 # The trials' names, as the collector's system gives them.
 TOGETHER, ALONE = "all-reduce", "one rank"
 NVLS_OFF, P2P_OFF = "NCCL_NVLS_ENABLE=0", "NCCL_P2P_DISABLE=1"
@@ -37,99 +37,20 @@ _NOT_ITS_OWN = ("start", "cuda", "load")
 _TOPOLOGY = "nvidia-smi topo -p2p r"
 _LARGER_SHM = ["df -h /dev/shm", "ls -l /dev/shm", "sudo mount -o remount,size=50% /dev/shm"]
 
-WRONG = fail(
-    "wrong-sums",
-    "NCCL's sums are wrong{cured}",
-    "{nccl} sums wrongly on {ranks} GPUs ({where}){cured}: training continues with wrong gradients.",
-)
-HANGS = fail(
-    "hangs",
-    "NCCL hangs between the GPUs{cured}",
-    "{nccl} hangs between {ranks} GPUs{at}{cured}: training stands still there.",
-)
-CRASHES = fail(
-    "crashes",
-    "NCCL crashes between the GPUs{cured}",
-    "{nccl} crashes between {ranks} GPUs{at}{cured}.",
-)
-FAILS = fail(
-    "fails-between-gpus",
-    "NCCL fails between the GPUs{cured}",
-    "{nccl} works on each GPU alone and fails between them{cured}: {why}{warning}{others}.",
-)
-OLD_DRIVER = fail(
-    "driver-too-old",
-    "{nccl} is built for {built}, and {newest}",
-    "{nccl} is built for {built}, and {newest}: no communicator starts{warning}.",
-    "Install a newer driver, or the NCCL of the CUDA that this one knows, as the framework's own packages"
-    " bring it.",
-)
-SMALL_SHM = fail(
-    "shm-too-small",
-    "/dev/shm is too small for NCCL{size}",
-    "/dev/shm is too small{size}: {nccl} gets no shared memory for the ways between the GPUs{warning}.",
-)
-MULTICAST = fail(
-    "multicast-fails",
-    "NVLS fails, NVLink's multicast{fabric}{works}",
-    "NVLS fails, NVLink's multicast{fabric}{works}: {nccl} starts no communicator of several GPUs{warning}.",
-    "Restart the fabric manager with the driver's own version, and reboot if that does not help; in a virtual"
-    " machine or a container the host decides about multicast. Until then do without it, slower.",
-    systemctl("restart", "nvidia-fabricmanager"),
-    f"export {NVLS_OFF}",
-)
-NO_IPC = fail(
-    "ipc-refused",
-    "One process may not use GPU memory that another one shares (CUDA IPC){works}",
-    "One process may not use GPU memory that another one shares (CUDA IPC){works}: {nccl} cannot connect the"
-    " GPUs directly{inside}{warning}.",
-    "Give the container the host's IPC namespace, and all ranks of a machine one container; or let NCCL share"
-    " memory in the older way, or not directly at all.",
-)
-NO_INTERFACE = fail(
-    "no-interface",
-    "NCCL finds no network interface to meet on",
-    "{nccl} finds no network interface to meet on; it needs one, if only lo, even between the GPUs of one"
-    " machine{warning}.",
-    "Take NCCL_SOCKET_IFNAME away, or start the container with a network.",
-    "unset NCCL_SOCKET_IFNAME",
-    "ip -brief address",
-)
+MULTICAST = CAUSE["multicast-fails"]
+NO_IPC = CAUSE["ipc-refused"]
 # Words of NCCL's log, and the cause that they stand for.
 _SYMPTOMS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
-    (OLD_DRIVER, ("driver version is insufficient",)),
+    (CAUSE["driver-too-old"], ("driver version is insufficient",)),
     (MULTICAST, ("nvls", "multicast")),
-    (SMALL_SHM, ("no space left", "posix_fallocate", "failed to extend")),
+    (CAUSE["shm-too-small"], ("no space left", "posix_fallocate", "failed to extend")),
     (NO_IPC, ("ipc handle", "cudaipc", "ipcopen", "ipcget", "shareablehandle", "shareable handle")),
     (NO_IPC, ("operation not permitted", "pidfd")),
-    (NO_INTERFACE, ("no socket interface", "socket creation failed")),
+    (CAUSE["no-interface"], ("no socket interface", "socket creation failed")),
 )
 
 
-@check(
-    "ACC-012",
-    title="NCCL",
-    causes=[
-        WRONG,
-        HANGS,
-        CRASHES,
-        FAILS,
-        OLD_DRIVER,
-        SMALL_SHM,
-        MULTICAST,
-        NO_IPC,
-        NO_INTERFACE,
-    ],
-    about="Every GPU gets a process of its own, joins by the target's own libnccl and sums a million numbers"
-    " of three types, which must be exact; a communicator of one rank is the control. Where that fails,"
-    " multicast (NVLS) and direct transfers are taken away in turn.",
-    sources=(
-        "NVIDIA NCCL user guide: environment variables, troubleshooting",
-        "nccl#2079, nccl#257 (hangs), nccl#290, nccl#342 (/dev/shm), nccl#1788 (multicast), nccl#1838",
-    ),
-    follows=FOLLOWS,
-    systems=("nccl",),
-)
+@check("ACC-012")
 def nccl_sums(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         together, without = seen.trial(TOGETHER), seen.trial(NVLS_OFF)
@@ -139,7 +60,7 @@ def nccl_sums(view: SnapshotView) -> Verdicts:
             wrong = together if number(together, "wrong") else without
             elements = f"{number(wrong, 'wrong'):g} elements"
             where = ", ".join(words(wrong, "wrong_in")[:4]) or elements
-            yield _found(seen, WRONG, together, where=where)
+            yield _found(seen, CAUSE["wrong-sums"], together, where=where)
         elif ok(together):
             yield _worked(seen, together)
         elif number(together, "hung") or together.outcome in ("timeout", "crashed"):
@@ -167,7 +88,7 @@ def _stopped(view: SnapshotView, seen: Seen, together: SystemTrial) -> Verdict:
     if stage in _NOT_ITS_OWN:
         return seen.unjudged(f"{nccl(seen)} never ended, before it came to its work ({stage})")
     explained = None if _cured(seen)[0] else _explained(view, seen, together)
-    cause = CRASHES if together.outcome == "crashed" else HANGS
+    cause = CAUSE["crashes"] if together.outcome == "crashed" else CAUSE["hangs"]
     at = f" {_STAGES[stage]}" if stage in _STAGES else ""
     return explained or _found(seen, cause, together, at=at)
 
@@ -180,7 +101,9 @@ def _failed(seen: Seen, together: SystemTrial) -> Verdict:
     path = text(together, "library") or "libnccl.so.2"
     several = f"; the target has {len(others) + 1} of them, this is {path}" if others else ""
     warning = f' ("{warnings[0]}")' if warnings else ""
-    return _found(seen, FAILS, together, why=why, warning=warning, others=several)
+    return _found(
+        seen, CAUSE["fails-between-gpus"], together, why=why, warning=warning, others=several
+    )
 
 
 def _found(seen: Seen, cause: Cause, together: SystemTrial, **params: str) -> Finding:
@@ -237,7 +160,7 @@ def _params(view: SnapshotView, seen: Seen, trial: SystemTrial, cause: Cause) ->
     """What a cause's templates and its remedy need on this machine."""
     host = facts_or(view.seen.host, Host)
     inside = known(host.container) is not None
-    if cause is OLD_DRIVER:
+    if cause is CAUSE["driver-too-old"]:
         built, has = text(trial, "built_cuda"), fact(view.machine.cuda, "driver_api_version")
         return {
             "built": f"CUDA {built}" if built else "a newer CUDA",
@@ -246,7 +169,7 @@ def _params(view: SnapshotView, seen: Seen, trial: SystemTrial, cause: Cause) ->
             else "the driver does not know it",
             "commands": then_reboot(on_system(view, "update-driver")),
         }
-    if cause is SMALL_SHM:
+    if cause is CAUSE["shm-too-small"]:
         total = known(host.shm_total_mib)
         advised, commands = (
             "Make it larger, and take away what earlier jobs left in it.",

@@ -15,9 +15,11 @@ from ..network.common import network, setting
 from ..peer_groups import is_vgpu
 from ..reading import Gpu, SnapshotView, known, or_else
 from ..settings import change_setting
-from ..verdicts import Finding, Params, Passed, Verdicts, check, warn
+from ..verdicts import Finding, Params, Passed, Verdicts, check, declared_causes
 from .common import Seen, each_run, number, text, words
-from .nccl import ABSENT, FOLLOWS, NVLS_OFF, TOGETHER, is_right, nccl, way
+from .nccl import ABSENT, NVLS_OFF, TOGETHER, is_right, nccl, way
+
+CAUSE = declared_causes(__name__)
 
 # What is far below, as a part of what the links carry, from so many MiB on.
 _OF_NVLINKS = ((1024, 0.5), (256, 0.35))
@@ -25,25 +27,6 @@ _OF_PCIE = ((32, 0.05),)
 _OF_MEASURED = 0.7
 _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
-
-_TOPOLOGY = ("nvidia-smi topo -m", "nvidia-smi topo -p2p r", "export NCCL_DEBUG=INFO")
-ROUND_ABOUT = warn(
-    "indirect-transport",
-    "NCCL goes over {over}{why}",
-    "{nccl} goes over {over}{why}: {what}.",
-    "Look at what keeps the GPUs from reaching each other directly.",
-    *_TOPOLOGY,
-)
-SLOW = warn(
-    "slow-between-gpus",
-    "NCCL is slow between the GPUs: {rate}",
-    "{nccl} is slow between {ranks} GPUs: {how}; {way}.",
-    "Look at the links under load, for NVLinks that are down, lanes that are missing, and clocks that are"
-    " held back; and at what NCCL chooses.",
-    *_TOPOLOGY,
-    "nvidia-smi nvlink -s",
-    "nvidia-smi -q -d PERFORMANCE,CLOCK",
-)
 
 
 class BusRate(NamedTuple):
@@ -63,20 +46,7 @@ class Joined(NamedTuple):
     limits: tuple[tuple[int, float], ...]
 
 
-@check(
-    "ACC-013",
-    title="NCCL bandwidth",
-    causes=[ROUND_ABOUT, SLOW],
-    about="The bus bandwidth of NCCL's all-reduce, 2(n-1)/n of its bytes by its time. A warning below half of"
-    " what the NVLinks carry at 1 GiB (a third at 256 MiB), a twentieth of the PCIe link or 0.7 of what the"
-    " same GPUs reached elsewhere, and by way of the host or the network where a direct way is there.",
-    sources=(
-        "nccl-tests, doc/PERFORMANCE.md: bus bandwidth",
-        "nccl_reference.csv, a source in every row; products.csv: NVLinks of a GPU",
-    ),
-    follows=(*FOLLOWS, "ACC-012", "NET-003", "GPU-010", "PCI-005", "PCI-008"),
-    systems=("nccl",),
-)
+@check("ACC-013")
 def nccl_bandwidth(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         together = seen.trial(TOGETHER)
@@ -123,7 +93,7 @@ def _indirect(
     named = [one for one in words(together, "settings") if one.partition("=")[0] in _OFF]
     settings = or_else(lambda: network(view), Network())
     asked = [setting(settings, one.partition("=")[0]) for one in named]
-    return ROUND_ABOUT.found(
+    return CAUSE["indirect-transport"].found(
         evidence=seen.evidence(together),
         advice=next((change_setting(one, "Take it away") for one in asked if one), None),
         nccl=nccl(seen),
@@ -155,7 +125,7 @@ def _slow(
         "way": way(of),
         "rate": str(_rates(of)[-1]),
     }
-    return SLOW.found(evidence=seen.evidence(), nccl=nccl(seen), **params)
+    return CAUSE["slow-between-gpus"].found(evidence=seen.evidence(), nccl=nccl(seen), **params)
 
 
 def _below_links(

@@ -17,9 +17,11 @@ from ..verdicts import (
     Unjudged,
     Verdicts,
     check,
-    fail,
+    declared_causes,
 )
-from .common import NO_FRAMEWORK, Seen, died, each_run, failed, number, ok, text
+from .common import Seen, died, each_run, failed, number, ok, text
+
+CAUSE = declared_causes(__name__)
 
 # By how much of the largest value a result may be off. The graph's values are not below 0, so that rounding
 # is all there is: two layers of 36 and 72 products. FP32 may run as TF32 (operands to 2**-11: 0.2 %); FP16
@@ -35,28 +37,6 @@ _TAKEN = re.compile(
 _SWITCHES = ("TF_TRT_OP_DENYLIST", "TF_TRT_OP_BLACKLIST", "TF_TRT_MAX_ALLOWED_ENGINES")
 
 
-def _idle(key: str, why: str) -> Cause:
-    return fail(
-        key,
-        f"TF-TRT is on and runs nothing in TensorRT ({{precisions}}): {why}",
-        f"TF-TRT in {{title}} runs nothing in TensorRT in {{precisions}}: {why}.",
-    )
-
-
-NOT_CONVERTED = _idle("nothing-converted", "no part of the graph was converted{why}")
-NO_ENGINE = _idle("no-engine", "no engine is built{why}")
-OTHER_TENSORRT = _idle(
-    "wrong-tensorrt", "TensorRT {loaded} is loaded, and TensorFlow is linked with {linked}"
-)
-FAILS = _idle("conversion-fails", "{why}")
-WRONG_RESULT = fail(
-    "wrong-result",
-    "TF-TRT is on and computes something else ({precisions}): off by {off}",
-    "TF-TRT in {title} computes something else in {precisions}: its result is not the graph's (off by {off}"
-    " of the largest value, where {allowed:g} is what rounding explains).",
-)
-
-
 class _NotEngaged(NamedTuple):
     """Why a precision did not engage. line: of the log, that shows it."""
 
@@ -65,21 +45,7 @@ class _NotEngaged(NamedTuple):
     line: str = ""
 
 
-@check(
-    "ACC-010",
-    title="TF-TRT",
-    causes=[NOT_CONVERTED, NO_ENGINE, OTHER_TENSORRT, FAILS, WRONG_RESULT],
-    about="A graph of two convolutions is converted by TensorFlow's converter for TensorRT in FP32 and FP16,"
-    " and run beside itself unconverted. A precision is engaged where operations of TensorRT's have built"
-    " engines, and the result is the graph's (to 0.5 and 6 %).",
-    sources=(
-        "NVIDIA, Accelerating Inference in TensorFlow with TensorRT: User Guide",
-        "tensorflow, tf2tensorrt/kernels/trt_engine_op.cc, trt_engine_resource_ops.cc",
-        "tensorflow#21100, #36724",
-    ),
-    follows=(*NO_FRAMEWORK, "FRM-006", "FRM-010"),
-    systems=("tf-trt",),
-)
+@check("ACC-010")
 def tf_trt(view: SnapshotView) -> Verdicts:
     absent = "the target has no TensorFlow"
     yield from each_run(view, "tf-trt", lambda seen: _judged(view, seen), absent=absent)
@@ -93,7 +59,12 @@ def _judged(view: SnapshotView, seen: Seen) -> Verdicts:
         if last.outcome == "timeout":
             yield seen.unjudged(f"{last.name}: {why}")
         else:
-            yield _finding(view, seen, [], _NotEngaged(FAILS, f"{last.name}: {why.rstrip('.')}"))
+            yield _finding(
+                view,
+                seen,
+                [],
+                _NotEngaged(CAUSE["conversion-fails"], f"{last.name}: {why.rstrip('.')}"),
+            )
         return
     if control is None or not ok(control):
         yield seen.unjudged(f"the graph itself does not run: {failed(seen, control)}")
@@ -132,11 +103,11 @@ def _answer(view: SnapshotView, seen: Seen, trial: SystemTrial) -> _NotEngaged |
         if "device is not a GPU" in trial.reason:
             return seen.unjudged("TensorFlow does not place the graph on a GPU")
         if _INCOMPATIBLE.search(trial.reason):
-            return _NotEngaged(OTHER_TENSORRT)
-        return _NotEngaged(FAILS, why.rstrip(".")[:200])
+            return _NotEngaged(CAUSE["wrong-tensorrt"])
+        return _NotEngaged(CAUSE["conversion-fails"], why.rstrip(".")[:200])
     if not number(trial, "operations"):
         switch = _switch(view)
-        return _NotEngaged(NOT_CONVERTED, f" ({switch} is set)" if switch else "")
+        return _NotEngaged(CAUSE["nothing-converted"], f" ({switch} is set)" if switch else "")
     native = next((line for line in seen.run.log if _NATIVE.search(line)), "")
     if "engines" not in trial.evidence and not native:
         lacking = "this version does not report how many engines it built"
@@ -146,12 +117,12 @@ def _answer(view: SnapshotView, seen: Seen, trial: SystemTrial) -> _NotEngaged |
         fell_back = f": {reason[1].rstrip('.')}" if reason else ""
         if any(_NO_CHIP.search(line) for line in seen.run.log):
             fell_back = ": this TensorRT does not know this GPU"
-        return _NotEngaged(NO_ENGINE, fell_back, native)
+        return _NotEngaged(CAUSE["no-engine"], fell_back, native)
     share = trial.evidence.get("difference")
     if not isinstance(share, (int, float)) or not share <= _BOUNDS[trial.name]:
-        return _NotEngaged(WRONG_RESULT)
+        return _NotEngaged(CAUSE["wrong-result"])
     unused = " that is used: TensorFlow's own code runs in its place"
-    return _NotEngaged(NO_ENGINE, unused, native) if native else None
+    return _NotEngaged(CAUSE["no-engine"], unused, native) if native else None
 
 
 def _versions(seen: Seen) -> tuple[str, str]:
@@ -181,7 +152,9 @@ def _finding(
         found.cause,
         *shown,
         more=line,
-        advice=_remedy(view, seen, _switch(view) if found.cause is NOT_CONVERTED else ""),
+        advice=_remedy(
+            view, seen, _switch(view) if found.cause is CAUSE["nothing-converted"] else ""
+        ),
         precisions=", ".join(one.name for one in trials) or "every precision",
         why=found.why,
         linked=linked,

@@ -8,28 +8,17 @@ from ...facts.acceleration import SystemTrial
 from ..reading import SnapshotView
 from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check
 from . import xla_causes as causes
-from .common import NO_IMPORT, Seen, each_run, failed, number, ok
+from .common import Seen, each_run, failed, number, ok
 
 # A sum of 32 values of 32 bits is off by less than 32 roundings of 2**-24 in either order, and functions such
 # as exp and sin by a few more; what is wrong is wrong by far more than this.
 _BOUND = 1e-4
 _WITHOUT_XLA = re.compile(r"(?i)not (?:built|compiled) with XLA|XLA_\w{1,20} is not registered")
-_FOLLOWS = (*NO_IMPORT, "FRM-008")
 
 
 @check(
     "ACC-007",
-    title="XLA",
     causes=causes.CAUSES,
-    about="A small function is compiled by XLA, as tf.function(jit_compile=True) or jax.jit do it, and run"
-    " beside itself uncompiled. Engaged where XLA compiled a module (in JAX: where Python runs once for two"
-    " calls), without XLA none, and both give the same to 1 in 10,000.",
-    sources=(
-        "jax.disable_jit, tf.function and XLA's debug options in their documentation",
-        "tensorflow#58681, #35423; jax#25344, #6799; openxla/xla#5932; tensorflow/serving#1821",
-    ),
-    follows=_FOLLOWS,
-    systems=("xla",),
 )
 def xla_compiles(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
@@ -41,16 +30,7 @@ def xla_compiles(view: SnapshotView) -> Verdicts:
 
 @check(
     "ACC-008",
-    title="XLA clustering",
     causes=causes.CAUSES,
-    about="A small graph runs with TensorFlow's auto-clustering on and off. Engaged if, with it on, the"
-    " graph that ran has clusters and XLA compiled a module of them, and with it off neither is there.",
-    sources=(
-        "TensorFlow's documentation of XLA and of TF_XLA_FLAGS",
-        "seen with TensorFlow 1.15.5, 2.15.1 and 2.21.0 on a CPU",
-    ),
-    follows=(*_FOLLOWS, "ACC-007"),
-    systems=("xla",),
 )
 def xla_clusters(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:

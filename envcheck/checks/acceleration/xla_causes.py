@@ -18,8 +18,10 @@ from ..framework.compiler_tools import (
 from ..reading import FRAMEWORKS, Framework, SnapshotView, known, or_else
 from ..system_commands import on_system
 from ..target import framework, python, variables, variables_if_known
-from ..verdicts import Cause, Params, Remedy, fail, word
+from ..verdicts import Cause, Params, Remedy, declared_causes, word
 from .common import Seen
+
+CAUSE = declared_causes(__name__)
 
 _NO_FLAG = re.compile(r"Unknown flags? in (\w*XLA_FLAGS): (--[\w-]+)")
 TAKEN = re.compile(
@@ -32,49 +34,20 @@ _SWITCHES_OFF = re.compile(
 )
 
 
-def _cause(key: str, why: str, remedy: str = "", *commands: str) -> Cause:
-    headline = "{what} is on and {verb}: " + why
-    sentence = "{what} is on in {title} and {verb}{where}: " + why + "."
-    return fail(key, headline, sentence, remedy, *commands)
-
-
-UNKNOWN_FLAG = _cause(
-    "unknown-flag",
-    "{name} holds {flag}, which this build does not know",
-    "Take it out of the variable.",
-)
-UNKNOWN_CHIP = _cause("ptxas-too-old-for-gpu", "{ptxas} does not know {chip}")
-OLD_PTXAS = _cause(
-    "ptxas-too-old-for-xla", "{ptxas} knows PTX up to {newest}, and XLA writes {written}"
-)
-NO_FILES = _cause("no-compiler-files", "{files} is not found")
-OLD_DRIVER = _cause(
-    "driver-too-old",
-    "the driver{driver} is too old for the PTX{built}",
-    "Update the driver, or take a build for an older CUDA.",
-)
-NO_CODE = _cause(
-    "no-code-for-gpu",
-    "it makes no code that runs on this GPU",
-    "Take a {framework} that was built for this GPU (see FRM-004).",
-)
-SWITCHED_OFF = _cause("switched-off", "{setting} switches it off", "Take it out of the variable.")
-FAILS = _cause("fails", "{why}")
-DIFFERS = _cause(
-    "wrong-result",
-    "its result is off by {off:.2g} of the largest value, where {allowed:g} is what rounding explains",
-    "Do not trust what it compiles: take a newer release of the framework, and a ptxas of 11.1 or later.",
-    "which -a ptxas",
-    "ptxas --version",
-)
+UNKNOWN_CHIP = CAUSE["ptxas-too-old-for-gpu"]
+NO_FILES = CAUSE["no-compiler-files"]
+OLD_DRIVER = CAUSE["driver-too-old"]
+NO_CODE = CAUSE["no-code-for-gpu"]
+FAILS = CAUSE["fails"]
+DIFFERS = CAUSE["wrong-result"]
 CAUSES = (
-    UNKNOWN_FLAG,
+    CAUSE["unknown-flag"],
     UNKNOWN_CHIP,
-    OLD_PTXAS,
+    CAUSE["ptxas-too-old-for-xla"],
     NO_FILES,
     OLD_DRIVER,
     NO_CODE,
-    SWITCHED_OFF,
+    CAUSE["switched-off"],
     FAILS,
     DIFFERS,
 )
@@ -86,7 +59,7 @@ _EXPLAINED = (
         re.compile(
             r"Unsupported \.version (?P<written>\d+\.\d+); current version is '?(?P<newest>\d+\.\d+)"
         ),
-        OLD_PTXAS,
+        CAUSE["ptxas-too-old-for-xla"],
     ),
     (re.compile(r"libdevice not found|Can't find libdevice|libdevice\.10\.bc"), NO_FILES),
     (
@@ -177,7 +150,7 @@ def unknown_flag(view: SnapshotView, lines: list[str]) -> NotCompiled | None:
         if match is not None:
             name, flag = match[1], match[2]
             params = {"name": name, "flag": flag, "commands": [_without_flag(view, name, flag)]}
-            return NotCompiled(UNKNOWN_FLAG, params, line)
+            return NotCompiled(CAUSE["unknown-flag"], params, line)
     return None
 
 
@@ -201,7 +174,7 @@ def switched_off(view: SnapshotView, seen: Seen, clusters: bool) -> NotCompiled 
         command = _without_flag(view, "TF_XLA_FLAGS", f"--{match[1].partition('=')[0]}")
     else:
         return None
-    return NotCompiled(SWITCHED_OFF, {"setting": setting, "commands": [command]})
+    return NotCompiled(CAUSE["switched-off"], {"setting": setting, "commands": [command]})
 
 
 def unknown(view: SnapshotView, seen: Seen, why: str) -> NotCompiled:

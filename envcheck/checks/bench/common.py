@@ -15,17 +15,6 @@ from ..verdicts import Cause, Evidence, Finding, Remedy, Subject, about, gpu_sub
 
 SOURCE = "the model, run"
 NOTHING_RUNS = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
-# What holds a GPU back whatever runs on it: heat, power, clocks, its link, memory that is taken.
-HELD_BACK = (
-    "GPU-007",
-    "GPU-008",
-    "GPU-009",
-    "GPU-010",
-    "GPU-016",
-    "GPU-018",
-    "GPU-029",
-    "GPU-030",
-)
 _FRAMEWORK_OF = {"session": "tensorflow", "keras": "tensorflow", "torch": "torch", "jax": "jax"}
 _MOST = 8  # subjects of a finding, and findings of a check
 _POWER = (

@@ -4,43 +4,20 @@ from __future__ import annotations
 
 from ...facts.gpu import CudaDevice
 from ...facts.view import driver_gpus
-from ..driver_state import NO_GPUS
 from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import Params, Passed, Verdicts, check, fail, gpu_subject
+from ..verdicts import Params, Passed, Verdicts, check, declared_causes, gpu_subject
 from .common import VARIABLE, inside, need_host_gpus, nodes
 
+CAUSE = declared_causes(__name__)
 
-@check(
-    "BND-001",
-    title="envcheck can look into the container",
-    causes=[],
-    about="envcheck sends its collector into the container, where the first Python of 3.6 or newer runs it."
-    " If it cannot answer, nothing inside the container is known.",
-    sources=["envcheck collect --target image:REF"],
-    follows=("BND-010",),
-)
+
+@check("BND-001")
 def can_be_looked_into(view: SnapshotView) -> Verdicts:
     interpreter = facts_of(view.inside.interpreter, "the container's inside")
     yield Passed(f"Python {interpreter.version} at {interpreter.executable}")
 
 
-MISSING = fail(
-    "gpus-missing",
-    "the container lacks GPUs of its host",
-    "{arrived} of the host's {total} GPUs arrived in the container: {missing} did not.",
-    "Start the container with all GPUs.",
-)
-
-
-@check(
-    "BND-002",
-    title="The host's GPUs are in the container",
-    causes=[MISSING],
-    about="GPUs are passed to a container by CDI, by NVIDIA's runtime or hook, or by hand. No engine warns"
-    " about a GPU that is missing.",
-    sources=["podman-run(1), --gpus; NVIDIA Container Toolkit's documentation"],
-    follows=(*NO_GPUS, "BND-003", "BND-005"),
-)
+@check("BND-002")
 def gpus_arrive(view: SnapshotView) -> Verdicts:
     need_host_gpus(view)
     path, seen = _listed(view)
@@ -57,7 +34,7 @@ def gpus_arrive(view: SnapshotView) -> Verdicts:
         evidence.append(view.evidence("target.kernel.device_nodes", shown))
     more = " …" if len(missing) > 3 else ""
     params: Params = {"arrived": len(seen) or "None", "total": total, "missing": names + more}
-    yield inside(view, MISSING, evidence, **params)
+    yield inside(view, CAUSE["gpus-missing"], evidence, **params)
 
 
 def _listed(view: SnapshotView) -> tuple[str, list[Gpu] | list[CudaDevice]]:

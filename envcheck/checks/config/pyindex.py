@@ -9,7 +9,18 @@ from ...facts.target import ConfigFile, ConfigSetting
 from ..installing import pip_config
 from ..reading import SnapshotView, facts_of, known
 from ..target import installed_if_known, pip_uninstall, python_version, tensorflows
-from ..verdicts import Evidence, Passed, Verdicts, about, about_file, check, warn, word
+from ..verdicts import (
+    Evidence,
+    Passed,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    declared_causes,
+    word,
+)
+
+CAUSE = declared_causes(__name__)
 
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
 _NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
@@ -22,33 +33,9 @@ _EFFECTS = {
     "trusted-host": "its certificate is not verified",
     "no-cache-dir": "nothing that was downloaded is kept",
 }
-LEFTOVERS = warn(
-    "pyindex-settings",
-    "nvidia-pyindex left settings behind",
-    "{file} still carries what nvidia-pyindex wrote{effects}.",
-    "Remove these settings (an index-url beside them, too, unless it is yours), and uninstall nvidia-pyindex,"
-    " which does not undo them.",
-)
-NO_WHEEL = warn(
-    "no-wheel-for-this-python",
-    "nvidia-tensorflow has no wheel for Python {python}",
-    "nvidia-pyindex is there for nvidia-tensorflow, which has no wheel for this Python {python}: pip finds"
-    " placeholders alone (0.0.1.dev5), and no version that satisfies the requirement.",
-    "Use a Python that it has wheels for ({pythons}), or NVIDIA's container, or plain tensorflow.",
-)
 
 
-@check(
-    "CFG-001",
-    title="nvidia-pyindex has left no settings behind",
-    causes=[LEFTOVERS, NO_WHEEL],
-    about="nvidia-pyindex rewrites pip's configuration when it is installed, in up to five files: it adds"
-    " NVIDIA's index, and switches off TLS verification for it and the cache. Uninstalling undoes nothing.",
-    sources=(
-        "nvidia-pyindex 1.0.9's setup.py",
-        "NVIDIA/tensorflow#34, #81 and #98; pypa/pip#14250 and #11981",
-    ),
-)
+@check("CFG-001")
 def pyindex(view: SnapshotView) -> Verdicts:
     config = facts_of(view.target.packaging_config, "pip's and uv's configuration")
     if not config.pyindex_traces:
@@ -58,7 +45,7 @@ def pyindex(view: SnapshotView) -> Verdicts:
     has_package = "nvidia-pyindex" in packages
     python = "" if version is None else "{}.{}".format(*version)
     if has_package and python and python not in wheel_pythons() and not tensorflows(packages):
-        yield NO_WHEEL.found(
+        yield CAUSE["no-wheel-for-this-python"].found(
             about("package", "nvidia-tensorflow"),
             [view.evidence("target.interpreter.version")],
             python=python,
@@ -76,7 +63,7 @@ def pyindex(view: SnapshotView) -> Verdicts:
             Evidence(where, f"{one.key} = {' '.join(one.value.split())}", path) for one in settings
         ]
         traces = view.evidence("target.packaging_config.pyindex_traces", path)
-        yield LEFTOVERS.found(
+        yield CAUSE["pyindex-settings"].found(
             about_file(path),
             evidence or [traces],
             commands=[*(dict.fromkeys(commands) or [_show(path)]), *uninstall],

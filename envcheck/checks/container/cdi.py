@@ -19,64 +19,30 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system, systemctl
-from ..verdicts import Passed, Verdict, Verdicts, about, about_file, check, unjudged, warn, word
+from ..verdicts import (
+    Passed,
+    Verdict,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    declared_causes,
+    unjudged,
+    word,
+)
+
+CAUSE = declared_causes(__name__)
 
 # podman reads one directory alone in between, and what containers.conf names from the first on.
 _PODMAN_ONE_FOLDER = (5, 5)
 _PODMAN_BOTH_AGAIN = (5, 6)
 
-NO_FILES = warn(
-    "cdi-files-missing",
-    "a CDI specification does not fit this machine",
-    "{path} names {missing}: containers that ask for a GPU by CDI do not start.",
-    "Write the specification again for the driver and the GPUs that are here now.",
-)
-OTHER_DRIVER = warn(
-    "cdi-of-other-driver",
-    "a CDI specification is of another driver",
-    "{path} brings the libraries of driver {named} into containers, and {driver} runs: they report"
-    " 'Driver/library version mismatch'.",
-    "Write the specification again for the driver that runs now. From 1.18 on the toolkit's service"
-    " nvidia-cdi-refresh does it after each update of the driver.",
-)
-LACKS_GPU = warn(
-    "cdi-without-gpu",
-    "a CDI specification lacks a GPU of this machine",
-    "{path} names the devices {devices}, and {lacking} is here too: a container that asks for it by CDI does"
-    " not start, and one that asks for all does not get it.",
-    NO_FILES.remedy,
-)
-OTHER_NUMBERS = warn(
-    "cdi-of-other-numbers",
-    "a CDI specification has other device numbers",
-    "{path} makes device nodes with major numbers that the kernel has for another driver now ({missing}):"
-    " in containers, nvidia-smi works and CUDA ends with error 999.",
-    "Write the specification again, with nvidia-uvm loaded; the kernel may choose another number at each"
-    " boot.",
-    source="nvidia-container-toolkit#1934",
-)
-EMPTY = warn(
-    "cdi-file-empty",
-    "a CDI specification is empty",
-    "{path} is empty (what wrote it failed, or the disk was full): engines find no GPU in it, and end with"
-    " 'unresolvable CDI devices'.",
-    NO_FILES.remedy,
-    source="NVIDIA Container Toolkit documentation, Support for Container Device Interface",
-)
 
-
-@check(
-    "CTR-004",
-    title="The CDI specifications describe this machine as it is",
-    causes=[NO_FILES, OTHER_DRIVER, LACKS_GPU, OTHER_NUMBERS, EMPTY],
-    about="A CDI specification lists the driver's files by their full names, with the driver's version.",
-    sources=["nvidia-container-toolkit#450, #885; webkit-container-sdk#23; CDI SPEC.md"],
-    follows=(*shared.NO_DEVICE_NODES, "DRV-002"),
-)
+@check("CTR-004")
 def cdi_is_current(view: SnapshotView) -> Verdicts:
     for place, spec in _specifications(view, shared.KIND, None):
         if is_absent(spec.kind):
-            yield EMPTY.found(
+            yield CAUSE["cdi-file-empty"].found(
                 about_file(spec.path),
                 [view.evidence(f"machine.containers.cdi_specs[{place}].kind")],
                 commands=[shared.generate_cdi(spec.path)],
@@ -106,9 +72,9 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
     answers = known(facts_or(view.machine.nvml, Nvml).init_code) == 0
     named = known(spec.driver_versions) or []
     lacking = _lacking(view, spec)
-    cause, commands = OTHER_DRIVER, [generate, "nvidia-ctk cdi list"]
+    cause, commands = CAUSE["cdi-of-other-driver"], [generate, "nvidia-ctk cdi list"]
     if missing:
-        cause = NO_FILES
+        cause = CAUSE["cdi-files-missing"]
         if all(path.startswith("/dev/nvidia") for path in missing):
             commands = ["sudo nvidia-modprobe -c 0 -u", generate]
         evidence = [view.evidence(f"{fact}.missing_paths", ", ".join(missing[:5]))]
@@ -116,10 +82,10 @@ def _judge(view: SnapshotView, fact: str, spec: CdiSpec) -> Verdict:
         evidence = [view.evidence(f"{fact}.driver_versions", named[0])]
         evidence.append(view.evidence("machine.kernel.driver_version"))
     elif spec.other_numbers:
-        cause, commands = OTHER_NUMBERS, ["sudo nvidia-modprobe -c 0 -u", generate]
+        cause, commands = CAUSE["cdi-of-other-numbers"], ["sudo nvidia-modprobe -c 0 -u", generate]
         evidence = [view.evidence(f"{fact}.other_numbers", ", ".join(spec.other_numbers))]
     elif lacking:
-        cause = LACKS_GPU
+        cause = CAUSE["cdi-without-gpu"]
         evidence = [
             view.evidence(f"{fact}.devices", ", ".join(known(spec.devices) or [])),
             view.evidence("machine.nvml.gpus", ", ".join(lacking)),
@@ -152,24 +118,7 @@ def _lacking(view: SnapshotView, spec: CdiSpec) -> list[str]:
     ]
 
 
-UNREAD = warn(
-    "cdi-version-not-read",
-    "podman cannot read the CDI specification",
-    "{path} is of CDI version {version}, and podman {podman} reads none from {least} on: `podman run --device"
-    " nvidia.com/gpu=all` ends with 'unresolvable CDI devices'.",
-    "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 for podman 4.9).",
-)
-
-
-@check(
-    "CTR-007",
-    title="The engine reads the version of the CDI specification",
-    causes=[UNREAD],
-    about="podman silently ignores a CDI specification of a newer format version than its own, and reports"
-    " 'unresolvable CDI devices': toolkit 1.19.1 writes 0.7.0, which Debian 12's podman does not read.",
-    sources=["nvidia-container-toolkit#1860, #1940, #38; CDI SPEC.md"],
-    follows=shared.NO_DEVICE_NODES,
-)
+@check("CTR-007")
 def cdi_version_is_read(view: SnapshotView) -> Verdicts:
     judged = _specifications(view, shared.KIND)
     engine = shared.engine_named(shared.serving(view), "podman")
@@ -185,7 +134,7 @@ def cdi_version_is_read(view: SnapshotView) -> Verdicts:
         else:
             shown = view.evidence(f"machine.containers.cdi_specs[{place}].version")
             upgrade = [*on_system(view, "podman-versions"), *on_system(view, "older-toolkit")]
-            yield UNREAD.found(
+            yield CAUSE["cdi-version-not-read"].found(
                 subjects,
                 [shown, shared.evidence(view, engine, "server_version")],
                 commands=[*upgrade, shared.generate_cdi(spec.path)],
@@ -196,41 +145,15 @@ def cdi_version_is_read(view: SnapshotView) -> Verdicts:
             )
 
 
-ELSEWHERE = warn(
-    "cdi-elsewhere",
-    "an engine looks elsewhere for CDI specifications",
-    "{engine} {version} reads CDI specifications from {folders}, and NVIDIA's is in {here}: it ends with"
-    " 'unresolvable CDI devices nvidia.com/gpu=all'.",
-    "Write the specification where {engine} looks, or name the directory to it: {how}.",
-)
 _HOW = {
     "docker": '"cdi-spec-dirs" in /etc/docker/daemon.json',
     "podman": "for one command with --cdi-spec-dir, for all in containers.conf ([engine], cdi_spec_dirs)",
 }
 
-HIDDEN = ELSEWHERE.variant(
-    "cdi-hidden-from-rootless",
-    sentence="docker {version} runs rootless, where /etc/cdi and /var/run/cdi are not to be seen, whatever"
-    " `docker info` lists: it does not find NVIDIA's specification in {here}, and ends with 'unresolvable CDI"
-    " devices nvidia.com/gpu=all'.",
-    remedy="Upgrade docker to 27.5 or newer, whose rootless script brings these directories in; or write the"
-    " specification into a directory of the user's, and name that by its full path as"
-    ' "cdi-spec-dirs" in ~/.config/docker/daemon.json.',
-    source="moby#47676, #48541, #49027, #49028, #49029",
-)
 _SHOWN = ((25, 0, 7), (26, 1, 6), (27, 4, 0))  # from here on, each in its branch, or perhaps
 
 
-@check(
-    "CTR-011",
-    title="The engines read the directory that the CDI specification is in",
-    causes=[ELSEWHERE, HIDDEN],
-    about="An engine reads CDI specifications from /etc/cdi and /var/run/cdi, or from where its"
-    " configuration says. podman 5.5 reads only /etc/cdi, while NVIDIA's toolkit from 1.18 on writes to"
-    " /var/run/cdi.",
-    sources=["nixpkgs#420638, #417312; podman#26569, #25717; containers/common#2460, #2462"],
-    follows=shared.NO_DEVICE_NODES,
-)
+@check("CTR-011")
 def cdi_is_where_engines_look(view: SnapshotView) -> Verdicts:
     paths = [spec.path for _place, spec in _specifications(view, shared.KIND)]
     here = paths[0].rpartition("/")[0]
@@ -245,7 +168,7 @@ def cdi_is_where_engines_look(view: SnapshotView) -> Verdicts:
         elif folders:
             once = f"podman --cdi-spec-dir={word(here)} run --rm --device nvidia.com/gpu=all ubuntu"
             commands = [f"{once} nvidia-smi -L"] * (engine.name == "podman")
-            yield ELSEWHERE.found(
+            yield CAUSE["cdi-elsewhere"].found(
                 [*about("engine", engine.name), *about_file(paths[0])],
                 [
                     shared.evidence(view, engine, "server_version"),
@@ -274,7 +197,7 @@ def _hides(engine: Engine) -> bool:
 
 
 def _hidden(view: SnapshotView, engine: Engine, path: str, here: str) -> Verdict:
-    return HIDDEN.found(
+    return CAUSE["cdi-hidden-from-rootless"].found(
         [*about("engine", engine.name), *about_file(path)],
         [shared.evidence(view, engine, field) for field in ("server_version", "rootless")],
         commands=[

@@ -12,21 +12,10 @@ from .. import containers as shared
 from ..reading import SnapshotView, Unavailable, facts_or, known, need
 from ..settings import Conditions, table_causes, wrong_here
 from ..system_commands import systemctl
-from ..verdicts import Cause, Passed, Verdicts, about_file, check, warn, word
+from ..verdicts import Cause, Passed, Verdicts, about_file, check, declared_causes, word
 
-BROKEN = warn(
-    "configuration-broken",
-    "a configuration file cannot be read",
-    "{path} cannot be read ({error}): {then}.",
-    "Correct it; the first command says where it is wrong.",
-)
-TWICE = warn(
-    "option-given-twice",
-    "an option of docker is given twice",
-    "{name} stands among the options of docker's server ({unit}) and in {path}: it does not start ('the"
-    " following directives are specified both as a flag and in the configuration file').",
-    "Take it out of one of them: out of {path}, or out of the unit by an ExecStart of your own.",
-)
+CAUSE = declared_causes(__name__)
+
 _THEN = {
     "docker": "docker's server does not start with it",
     "docker-rootless": "the rootless docker's server does not start with it",
@@ -41,15 +30,7 @@ _STOPS, _TAKES_GPUS = table_causes("CTR-014"), table_causes("CTR-015")
 
 @check(
     "CTR-014",
-    title="The engines read their configuration",
-    causes=[BROKEN, TWICE, *_STOPS.values()],
-    about="A comma too few in daemon.json keeps docker's server from starting, and so does what stands in it"
-    " and among the server's options, too.",
-    sources=[
-        "nvidia-docker#542, #761, #1420; rnanosaur/nanosaur#47; NVIDIA/cloud-native-stack#1",
-        "settings.csv, a source in every row",
-    ],
-    follows=shared.NO_GPU,
+    causes=[CAUSE["configuration-broken"], CAUSE["option-given-twice"], *_STOPS.values()],
 )
 def configured(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
@@ -63,7 +44,7 @@ def configured(view: SnapshotView) -> Verdicts:
         verb = "--user restart" if owner == "docker-rootless" else "restart"
         edit = '"${EDITOR:-vi}"' if owner == "docker-rootless" else "sudoedit"
         restart = systemctl(verb, _UNITS.get(owner, owner))
-        yield BROKEN.found(
+        yield CAUSE["configuration-broken"].found(
             about_file(file.path),
             [view.evidence("machine.containers.broken_files", f"{file.path}: {file.error}")],
             commands=[look, f"{edit} {word(file.path)}", restart],
@@ -80,12 +61,7 @@ def configured(view: SnapshotView) -> Verdicts:
 
 @check(
     "CTR-015",
-    title="NVIDIA's toolkit is configured for this machine",
     causes=_TAKES_GPUS.values(),
-    about="A setting of NVIDIA's toolkit that is for another machine keeps GPUs out of containers, or"
-    " containers from starting.",
-    sources=["NVIDIA Container Toolkit, config.toml; settings.csv, a source in every row"],
-    follows=(*shared.NO_GPU, "CTR-014"),
 )
 def toolkit_fits(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
@@ -110,7 +86,7 @@ def _twice(view: SnapshotView, by_name: dict[str, ProgramSetting]) -> Verdicts:
         same = [one for n, one in by_name.items() if f"{n}.".startswith(f"docker.{key}.")]
         if owner == "dockerd" and same:
             path = same[0].source
-            yield TWICE.found(
+            yield CAUSE["option-given-twice"].found(
                 about_file(path),
                 [view.evidence("machine.containers.settings", f"{key}: {option.source}, {path}")],
                 commands=[

@@ -7,7 +7,19 @@ from ...facts.kernel import DriverFile, Kernel
 from ..driver_on_disk import driver_files, upstream
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, known, need
 from ..system_commands import by_manager
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, about_file, check, fail, word, words
+from ..verdicts import (
+    Evidence,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_file,
+    check,
+    declared_causes,
+    word,
+    words,
+)
+
+CAUSE = declared_causes(__name__)
 
 # They boot a system of their own, in which the driver's libraries may well be installed.
 _SYSTEM_CONTAINERS = ("lxc", "lxc-libvirt", "systemd-nspawn")
@@ -15,29 +27,9 @@ _SYSTEM_CONTAINERS = ("lxc", "lxc-libvirt", "systemd-nspawn")
 _APPTAINER_LIBRARIES = "/.singularity.d/libs"
 _MISMATCH = 18  # NVML_ERROR_LIB_RM_VERSION_MISMATCH
 _CUDA_MISFIT = (803, 804)  # the library does not fit the driver
-_HOLDS = "The image holds {libraries} of driver {versions} at {path}, and the host's module is {module}: "
-
-OWN_DRIVER = fail(
-    "image-driver-in-use",
-    "programs use the image's own driver libraries",
-    _HOLDS + "programs get the image's, and no GPU.",
-)
-OWN_LIBRARIES = OWN_DRIVER.variant(
-    "image-has-driver",
-    severity="warn",
-    headline="the image holds a driver of its own",
-    sentence=_HOLDS + "another order of paths, and programs get the image's.",
-)
 
 
-@check(
-    "CTR-012",
-    title="The image holds no driver of its own",
-    causes=[OWN_DRIVER, OWN_LIBRARIES],
-    about="libcuda and libnvidia-ml belong to the host's driver: the engine mounts them into a container.",
-    sources=["apptainer#846; E4S-Project/e4s#172; tensorflow/build#59; nvidia-docker#1699, #1551"],
-    follows=("PCI-001",),
-)
+@check("CTR-012")
 def image_has_no_driver(view: SnapshotView) -> Verdicts:
     kind = known(facts_of(view.seen.host, "whether this is a container").container)
     if kind is None or kind in _SYSTEM_CONTAINERS:
@@ -56,7 +48,7 @@ def image_has_no_driver(view: SnapshotView) -> Verdicts:
         return
     symptoms = _symptoms(view)
     unmounted = ", ".join(f"{file.path} (not mounted)" for file in foreign[:6])
-    yield (OWN_DRIVER if symptoms else OWN_LIBRARIES).found(
+    yield (CAUSE["image-driver-in-use"] if symptoms else CAUSE["image-has-driver"]).found(
         [subject for file in foreign[:4] for subject in about_file(file.path)],
         [
             view.evidence("seen.kernel.driver_files", unmounted),

@@ -14,13 +14,7 @@ _ROWS = table_causes("CTR-006")
 
 @check(
     "CTR-006",
-    title="The engines and NVIDIA's library are new enough",
     causes=_ROWS.values(),
-    about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1, and silently ignores --gpus"
-    " before 5.0. docker before 20.10.10 keeps newer C libraries from making threads. libnvidia-container"
-    " opens device nodes to a container by its control group, and knows version 2 of those since 1.8.",
-    sources=["nvidia-container-toolkit#63; settings.csv, a source in every row"],
-    follows=shared.NO_GPU,
 )
 def versions(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)

@@ -8,7 +8,7 @@ from ...facts.gpu import Gpu, NvidiaSmi, Nvml
 from ...facts.kernel import Kernel
 from ...facts.pci import PciDevice
 from ...findings.subjects import about_device, gpu_subject, joined
-from ..driver_state import NO_GPUS, container, on_wsl
+from ..driver_state import container, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import kept_closed
 from ..reading import (
@@ -22,33 +22,26 @@ from ..reading import (
     need,
     show,
 )
-from ..verdicts import Evidence, Finding, Passed, Verdicts, about, check, fail, unjudged, warn, word
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Verdicts,
+    about,
+    check,
+    declared_causes,
+    unjudged,
+    word,
+)
 from ..visible import VARIABLE, devices, setting, visible
+
+CAUSE = declared_causes(__name__)
 
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
 
-DISAGREE = warn(
-    "nvml-smi-disagree",
-    "NVML and nvidia-smi disagree",
-    "NVML and nvidia-smi report different values ({fields}): one of them belongs to another driver, or the"
-    " GPUs changed between the two.",
-    "Check which nvidia-smi and which libnvidia-ml are found, then run envcheck again.",
-    "type -a nvidia-smi",
-    "ldconfig -p | grep libnvidia-ml",
-    "nvidia-smi -L",
-)
 
-
-@check(
-    "DRV-006",
-    title="NVML and nvidia-smi agree",
-    causes=[DISAGREE],
-    about="nvidia-smi is a program over NVML, so both must report the same driver version, GPUs, UUIDs,"
-    " names, memory and MIG modes.",
-    sources=["nvidia-smi(1); nvml.h"],
-    follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
-)
+@check("DRV-006")
 def nvml_and_smi_agree(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
@@ -60,7 +53,7 @@ def nvml_and_smi_agree(view: SnapshotView) -> Verdicts:
         return
     evidence = [one for _, pair in differences for one in pair]
     fields = ", ".join(dict.fromkeys(name for name, _ in differences))
-    yield DISAGREE.found(evidence=evidence, fields=fields)
+    yield CAUSE["nvml-smi-disagree"].found(evidence=evidence, fields=fields)
 
 
 def _differences(
@@ -92,61 +85,16 @@ def _differ(here: object, there: object, rounding: int) -> bool:
     return first != second
 
 
-_EXPLAINED = (*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001", "GPU-006", "GPU-014")
-DROPPED = fail(
-    "driver-dropped-gpu",
-    "is not listed by NVML",
-    "The GPU at {address} is on the PCI bus and NVML does not list it: the driver did not bring it up.",
-    "Look in the kernel's log for the reason, then rescan or reboot; reseat the GPU if it stays away.",
-    follows=_EXPLAINED,
-)
-TWICE = fail(
-    "same-uuid-twice",
-    "has the UUID of another GPU",
-    "Several GPUs have the UUID {uuid}: containers, schedulers and CUDA_VISIBLE_DEVICES cannot tell them"
-    " apart.",
-    "Check whether a virtual machine was cloned with its vGPU; of boards, ask the vendor: the UUID is in the"
-    " board's own memory.",
-    "nvidia-smi -L",
-    follows=_EXPLAINED,
-)
-HIDDEN = fail(
-    "hidden-from-cuda",
-    "is not visible to CUDA",
-    "NVML lists {listed} and CUDA sees {seen}: no program can compute on {missing}.",
-    "Look in the kernel's log, and check whether this user may open their device nodes.",
-    "ls -l /dev/nvidia*",
-    "nvidia-smi -L",
-    "sudo dmesg | grep -iE 'nvrm|xid'",
-    follows=_EXPLAINED,
-)
-CUT_SHORT = warn(
-    "visible-list-cut-short",
-    f"{VARIABLE} hides GPUs",
-    f"{VARIABLE}={{value}} is set where envcheck was started, and CUDA ends its list at {{entry}}, which"
-    " names no GPU: programs that are started from there see {left} of {total} GPUs.",
-    "Correct it, to numbers or UUIDs of GPUs that are there, or unset it.",
-    "nvidia-smi -L",
-    f"unset {VARIABLE}",
-)
-
-
-@check(
-    "DRV-007",
-    title="Every GPU on the bus reaches CUDA",
-    causes=[DROPPED, TWICE, HIDDEN, CUT_SHORT],
-    about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first link"
-    " that drops it is the finding; counted are GPUs that are bound to the nvidia driver.",
-    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=(*_EXPLAINED, "ENV-001"),
-)
+@check("DRV-007")
 def chain_drops_no_gpu(view: SnapshotView) -> Verdicts:
     nvml = facts_of(view.machine.nvml, "NVML")
     gpus = need(nvml.gpus, "NVML's GPUs")
     uuids = [known(gpu.uuid) for gpu in gpus]
     for uuid in {one for one in uuids if one and uuids.count(one) > 1}:
         same = [gpu_subject(gpu) for gpu in gpus if known(gpu.uuid) == uuid]
-        yield TWICE.found(same, [view.evidence("machine.nvml.gpus", f"uuid {uuid}")], uuid=uuid)
+        yield CAUSE["same-uuid-twice"].found(
+            same, [view.evidence("machine.nvml.gpus", f"uuid {uuid}")], uuid=uuid
+        )
     for link in (_bus_to_driver, _driver_to_cuda, _cuda_to_programs):
         try:
             yield from link(view, nvml, gpus)
@@ -196,7 +144,7 @@ def _dropped_by_driver(view: SnapshotView, device: PciDevice) -> Finding:
         f"cat {word(f'/sys/bus/pci/devices/{address}/enable')}",
         "sudo reboot",
     ]
-    return DROPPED.found(about, evidence, commands=commands, address=address)
+    return CAUSE["driver-dropped-gpu"].found(about, evidence, commands=commands, address=address)
 
 
 def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts:
@@ -212,7 +160,7 @@ def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdicts
     addresses = {known(device.pci_address) for device in counted}
     missing = [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
     missing = [] if None in addresses else missing
-    yield HIDDEN.found(
+    yield CAUSE["hidden-from-cuda"].found(
         missing,
         [
             view.evidence("machine.nvml.gpu_count", len(gpus)),
@@ -231,7 +179,7 @@ def _cuda_to_programs(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Verdic
         return
     choice = visible(view)
     if choice.stopped_at is not None:
-        yield CUT_SHORT.found(
+        yield CAUSE["visible-list-cut-short"].found(
             about("variable", VARIABLE),
             [view.evidence("machine.cuda.visible_devices")],
             value=value,

@@ -8,32 +8,15 @@ from packaging.version import Version
 
 from ...data import cuda as tables
 from ...data.versions import parse_version
-from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
+from ..driver_state import DATA_CENTRE_BRANDS, branch, driver_version, on_windows
 from ..reading import NotKnown, SnapshotView, fact, known, need
 from ..system_commands import on_system
-from ..verdicts import Evidence, Passed, Verdicts, check, warn
+from ..verdicts import Evidence, Passed, Verdicts, check, declared_causes
 
-_BRANCHES = "libcuda reports CUDA {cuda}, of driver branch {branch}, and the driver is {driver}: "
-NEWER = warn(
-    "newer-libcuda",
-    "the driver's branch and its CUDA do not match",
-    _BRANCHES + "a forward-compatibility library is in use, which works on data-centre GPUs only.",
-    "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
-)
-OLDER = NEWER.variant(
-    "older-libcuda", sentence=_BRANCHES + "an older driver's library hides its own."
-)
+CAUSE = declared_causes(__name__)
 
 
-@check(
-    "DRV-008",
-    title="The driver's branch and the CUDA it runs",
-    causes=[NEWER, OLDER],
-    about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on, newer"
-    " minor versions of the same major one.",
-    sources=["NVIDIA CUDA Toolkit release notes, tables 2 and 3; NVIDIA CUDA Compatibility guide"],
-    follows=(*NO_GPUS, "DRV-005", "FRM-003"),
-)
+@check("DRV-008")
 def driver_branch(view: SnapshotView) -> Verdicts:
     version, path = driver_version(view)
     driver = need(version, "the driver's version")
@@ -94,7 +77,7 @@ def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Verdicts:
         if newer and (code == 0 or (code is None and _all_for_data_centres(view))):
             continue  # a libcuda that was seen to start, or may be expected to
         find = ["ldconfig -p | grep libcuda.so.1", "echo $LD_LIBRARY_PATH"]
-        yield (NEWER if newer else OLDER).found(
+        yield (CAUSE["newer-libcuda"] if newer else CAUSE["older-libcuda"]).found(
             evidence=[evidence, view.evidence(path)],
             commands=[*find, *on_system(view, "cuda-compat")],
             cuda=cuda,

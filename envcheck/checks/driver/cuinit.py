@@ -6,14 +6,25 @@ from ...facts.gpu import CudaDriver, Gpu, Nvml
 from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
-from ..driver_state import NO_GPUS, NVRM_LOG, REBOOT, container, driver_libraries, on_wsl
+from ..driver_state import NO_GPUS, container, driver_libraries, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import event_evidence
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
-from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, fail, word
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    declared_causes,
+    word,
+)
 from .error_codes import CUDA, CUINIT, causes
 from .hang import silent
+
+CAUSE = declared_causes(__name__)
 
 _SENTENCE = "cuInit fails with {code} ({name}): {meaning}; no framework can use a GPU."
 # What no device node and no module that is missing can cause: these codes name their own reason.
@@ -34,68 +45,30 @@ _CODES = causes(
 _HERE = {  # what the code means in particular circumstances, by the cause's key
     key: code.cause("CUDA does not start", _SENTENCE) for key, code in CUINIT.items()
 }
-_NO_LIBCUDA = fail(
-    "libcuda-not-found",
-    "the loader finds no libcuda",
-    "The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a GPU.",
-)
-_CRASHES = fail(
-    "cuinit-crashes",
-    "cuInit crashes",
-    "Loading libcuda and calling cuInit crashes ({reason}): so will every CUDA program.",
-    "See which libcuda the loader finds, and reinstall the driver's libraries.",
-)
-_SILENT = fail(
-    "cuinit-hangs",
-    "cuInit hangs",
-    "cuInit does not come back ({reason}): every CUDA program will hang.",
-    "See what the kernel's log says about a GPU or the NVSwitch fabric; reset the GPUs, or reboot.",
-    NVRM_LOG,
-    "nvidia-smi -L",
-    REBOOT,
-)
 
 
 @check(
     "DRV-004",
-    title="CUDA starts (cuInit)",
     causes=[
         *_CODES.values(),
         *_HERE.values(),
-        _NO_LIBCUDA,
-        _CRASHES,
-        _SILENT,
+        CAUSE["libcuda-not-found"],
+        CAUSE["cuinit-crashes"],
+        CAUSE["cuinit-hangs"],
     ],
-    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and NVML"
-    " do not use it, so they may work while CUDA does not.",
-    sources=["cuda.h, CUresult; gpu-burn#60; gorgonia/cu#2; pytorch#35710; numba#9732"],
-    follows=(
-        *NO_GPUS,
-        "KRN-006",
-        "KRN-007",
-        "KRN-009",
-        "KRN-011",
-        "KRN-013",
-        "DRV-005",
-        "DRV-009",
-        "DRV-010",
-        "GPU-001",
-        "GPU-011",
-        "GPU-012",
-        "ENV-002",
-        "ENV-009",
-    ),
 )
 def cuda_starts(view: SnapshotView) -> Verdicts:
     probe = view.machine.cuda
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
         evidence = [view.evidence("machine.cuda", probe.evidence or probe.reason)]
         commands = ["ldconfig -p | grep libcuda", *driver_libraries(view)]
-        yield _CRASHES.found(evidence=evidence, commands=commands, reason=probe.reason)
+        yield CAUSE["cuinit-crashes"].found(
+            evidence=evidence, commands=commands, reason=probe.reason
+        )
         return
     if probe is not None and silent(probe):
         evidence = [view.evidence("machine.cuda", probe.reason)]
-        yield _SILENT.found(evidence=evidence, reason=probe.reason)
+        yield CAUSE["cuinit-hangs"].found(evidence=evidence, reason=probe.reason)
         return
     cuda = facts_of(probe, "libcuda")
     if is_absent(cuda.library_path):
@@ -167,7 +140,9 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
     else:
         text = "Install the driver's compute libraries of the loaded module's version."
         commands = ["ldconfig -p | grep libcuda", *driver_libraries(view)]
-    return _NO_LIBCUDA.found(evidence=evidence, advice=Remedy(text, commands), where=where)
+    return CAUSE["libcuda-not-found"].found(
+        evidence=evidence, advice=Remedy(text, commands), where=where
+    )
 
 
 def _show_the_loader(folder: str) -> tuple[str, list[str]]:

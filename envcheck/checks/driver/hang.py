@@ -9,7 +9,9 @@ from typing import Any
 from ...facts.base import StuckProcess
 from ..driver_state import NVRM_LOG, REBOOT
 from ..reading import Probe, Skip, SnapshotView
-from ..verdicts import Passed, Verdicts, about_processes, check, fail
+from ..verdicts import Passed, Verdicts, about_processes, check, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 _ASKING = {
     "machine": ("nvml", "nvidia_smi", "cuda"),
@@ -18,24 +20,8 @@ _ASKING = {
 _CRASH = re.compile(r"SIG(?:SEGV|BUS|ABRT|ILL|FPE|TRAP)")
 _LONG = 3.0  # seconds; a shorter deadline says nothing about the driver
 
-HANGS = fail(
-    "driver-hangs",
-    "the driver hangs in the kernel",
-    "Processes that ask the driver hang in the kernel and cannot be killed: the driver or a GPU does not"
-    " answer, and every further one will hang too.",
-    "Look at the kernel's log for the reason, then reboot: nothing else ends such a process.",
-)
 
-
-@check(
-    "DRV-010",
-    title="Nothing that asks the driver hangs in the kernel",
-    causes=[HANGS],
-    about="A process that accesses a driver or a GPU that no longer answers may hang in the kernel, where"
-    " not even SIGKILL ends it.",
-    sources=["leptonai/gpud#117; NVIDIA/gpu-monitoring-tools#46"],
-    follows=("PCI-001",),
-)
+@check("DRV-010")
 def nothing_hangs(view: SnapshotView) -> Verdicts:
     asked = dict(_asked(view))
     if not asked:
@@ -50,7 +36,7 @@ def nothing_hangs(view: SnapshotView) -> Verdicts:
         for path, p in stuck
     ]
     commands = [f"sudo cat /proc/{pids[0]}/stack", NVRM_LOG, REBOOT]
-    yield HANGS.found(about_processes(pids), evidence, commands=commands)
+    yield CAUSE["driver-hangs"].found(about_processes(pids), evidence, commands=commands)
 
 
 def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from ...data.versions import parse_version
-from ..driver_state import NO_GPUS, container, on_wsl
+from ..driver_state import container, on_wsl
 from ..reading import CudaDriver, Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import on_system
-from ..verdicts import Passed, Verdicts, about_file, check, fail, word
+from ..verdicts import Passed, Verdicts, about_file, check, declared_causes, word
+
+CAUSE = declared_causes(__name__)
 
 STUBS = re.compile(r"/stubs/")
 COMPAT = re.compile(r"/compat(-[^/]*)?/|/cuda-compat[^/]*/")
@@ -18,41 +20,8 @@ _VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)+)$")
 _COMPAT_ERRORS = (803, 804)
 _WSL = "/usr/lib/wsl/"
 
-STUB = fail(
-    "libcuda-stub",
-    "libcuda is a stub",
-    "The loader finds the toolkit's libcuda stub instead of the driver's library: no CUDA program can start.",
-    "Take the stubs directory out of LD_LIBRARY_PATH and the loader's configuration; it is for linking only.",
-    "echo $LD_LIBRARY_PATH",
-    "grep -rnE 'stubs|compat' /etc/ld.so.conf /etc/ld.so.conf.d/",
-    "ldconfig -p | grep libcuda.so",
-    "sudo ldconfig",
-)
-REFUSED = STUB.variant(
-    "compat-refused",
-    headline="libcuda is a compat package's, and refused",
-    sentence="libcuda comes from a compat directory and CUDA does not start with it (error {code}): forward"
-    " compatibility needs a data-centre GPU and a driver branch that it was made for.",
-    remedy="Take the compat directory off the loader's path; upgrade the driver if its own CUDA is too old.",
-)
-OLDER = STUB.variant(
-    "compat-older-than-driver",
-    severity="warn",
-    headline="an old compat libcuda hides the driver's own",
-    sentence="libcuda {mapped} from a compat directory hides the newer one of driver {driver}: programs get"
-    " an older CUDA than the driver has.",
-    remedy="Take the compat directory off the loader's path.",
-)
 
-
-@check(
-    "DRV-005",
-    title="libcuda is the driver's own",
-    causes=[STUB, REFUSED, OLDER],
-    about="libcuda.so.1 belongs to the driver.",
-    sources=["numba#9732 (stubs); mistral-inference#144 (compat); NVIDIA CUDA Compatibility guide"],
-    follows=NO_GPUS,
-)
+@check("DRV-005")
 def libcuda_is_the_drivers(view: SnapshotView) -> Verdicts:
     cuda = facts_of(view.machine.cuda, "libcuda")
     path = need(cuda.library_path, "the libcuda that is mapped")
@@ -63,13 +32,13 @@ def libcuda_is_the_drivers(view: SnapshotView) -> Verdicts:
     fields += ["init_code"] * (code is not None)
     about, evidence = about_file(path), [view.evidence(f"machine.cuda.{name}") for name in fields]
     if STUBS.search(f"{path} {real or ''}") or code == STUB_ERROR:
-        yield STUB.found(about, evidence)
+        yield CAUSE["libcuda-stub"].found(about, evidence)
     elif not COMPAT.search(f"{path} {real or ''}"):
         yield Passed(path)
     elif code in _COMPAT_ERRORS:
-        yield REFUSED.found(about, evidence, code=code)
+        yield CAUSE["compat-refused"].found(about, evidence, code=code)
     elif ours is not None and theirs is not None and theirs < ours:
-        yield OLDER.found(about, evidence, mapped=mapped, driver=own)
+        yield CAUSE["compat-older-than-driver"].found(about, evidence, mapped=mapped, driver=own)
     elif code:
         raise Skip(f"CUDA does not start (DRV-004), and error {code} is not compat's")
     else:
@@ -82,28 +51,7 @@ def library_version(cuda: CudaDriver) -> str | None:
     return found.group(1) if found else None
 
 
-HIDES = fail(
-    "linux-driver-in-wsl",
-    "another libcuda hides the one of Windows",
-    "On WSL the driver is Windows' own, and a libcuda from inside hides it: CUDA does not start with it.",
-    "Remove the Linux driver from WSL (NVIDIA's CUDA toolkit without a driver, cuda-toolkit, may stay), then"
-    " restart WSL. In Windows, NVIDIA's driver has to be installed and current.",
-)
-HIDES_WORKING = HIDES.variant(
-    "linux-libcuda-in-wsl",
-    severity="warn",
-    sentence="On WSL the driver is Windows' own, and a libcuda from inside hides it: CUDA starts in another"
-    " version.",
-)
-
-
-@check(
-    "DRV-009",
-    title="On WSL, CUDA goes through Windows' driver",
-    causes=[HIDES, HIDES_WORKING],
-    about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib.",
-    sources=["NVIDIA CUDA on WSL User Guide"],
-)
+@check("DRV-009")
 def wsl_uses_windows_driver(view: SnapshotView) -> Verdicts:
     if not on_wsl(view) or container(view):
         raise Skip("this is not WSL, or a container on it")
@@ -122,6 +70,10 @@ def wsl_uses_windows_driver(view: SnapshotView) -> Verdicts:
     evidence = [view.evidence("machine.cuda.library_path")]
     if names:
         evidence.append(view.evidence("machine.kernel.driver_packages", ", ".join(names)))
-    cause = HIDES_WORKING if known(cuda.init_code) == 0 else HIDES
+    cause = (
+        CAUSE["linux-libcuda-in-wsl"]
+        if known(cuda.init_code) == 0
+        else CAUSE["linux-driver-in-wsl"]
+    )
     commands = [*removal, "sudo ldconfig", "wsl.exe --shutdown"]
     yield cause.found(about_file(path), evidence, commands=commands)

@@ -10,30 +10,17 @@ from ..driver_on_disk import bring_together, modules_on_disk, packages_of
 from ..driver_state import container, on_wsl
 from ..reading import Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import in_engine, on_system
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, fail
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, declared_causes
 from .error_codes import NVML
 from .nvml import nvml_code
+
+CAUSE = declared_causes(__name__)
 
 _CODE = 18
 _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/lib32/")
 
-MISMATCH = fail(
-    "driver-library-mismatch",
-    "kernel module and driver libraries do not match",
-    "Kernel module ({module}) and driver libraries ({libraries}) have different versions: no program can"
-    " use a GPU.",
-)
 
-
-@check(
-    "DRV-002",
-    title="Kernel module and driver libraries have the same version",
-    causes=[MISMATCH],
-    about="After an upgrade the new libraries are on disk while the old module is still loaded. From then"
-    " on no new program can use the GPU; running programs continue.",
-    sources=["lyulyul/shine-cluster#30; mozilla/translations#1167; nvml.h, nvmlReturn_t 18"],
-    follows=("PCI-001", "KRN-001", "CTR-012"),
-)
+@check("DRV-002")
 def module_matches_libraries(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
         raise Skip("on WSL the kernel module is Windows' own")
@@ -48,7 +35,7 @@ def module_matches_libraries(view: SnapshotView) -> Verdicts:
             ("module_files", on_disk and f"on disk: {on_disk}"),
         ):
             evidence += [view.evidence(f"machine.kernel.{field}", shown)] if shown else []
-        yield MISMATCH.found(
+        yield CAUSE["driver-library-mismatch"].found(
             evidence=evidence,
             advice=_remedy(view, kernel, module, libraries),
             module=module or "version not known",

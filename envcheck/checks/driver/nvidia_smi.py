@@ -6,13 +6,14 @@ import re
 
 from ...facts.gpu import NvidiaSmi
 from ...findings.subjects import about_device_at, about_file
-from ..driver_state import NO_GPUS, NVRM_LOG, driver_libraries
-from ..on_the_bus import NVIDIA_DEVICES
+from ..driver_state import NVRM_LOG, driver_libraries
 from ..reading import Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes
 from .error_codes import NVIDIA_SMI, NVML, causes
 from .hang import silent, stuck_in
 from .nvml import nvml_code
+
+CAUSE = declared_causes(__name__)
 
 _BROKEN = "nvidia-smi does not work"
 # Exit codes that tell about the machine, even where NVML itself answers.
@@ -35,55 +36,20 @@ _HANDLE = re.compile(
     re.I,
 )
 
-_FAILS = fail(
-    "nvidia-smi-fails",
-    _BROKEN,
-    "nvidia-smi {what}.",
-    "Run it by hand, and look at the kernel's log.",
-    "nvidia-smi; echo $?",
-    NVRM_LOG,
-)
-_FAILS_ALONE = _FAILS.variant(
-    "nvidia-smi-fails-alone",
-    severity="warn",
-    sentence="nvidia-smi {what}, though NVML answers: scripts that call it will fail.",
-)
 _PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {meaning}.")
-_NOT_THERE = fail(
-    "nvidia-smi-not-there",
-    "there was no nvidia-smi",
-    "There was no nvidia-smi: the driver is not installed, or a container was started without it.",
-    "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability utility; in"
-    " WSL nvidia-smi is in a directory of its own.",
-    NVIDIA_DEVICES,
-    "cat /proc/driver/nvidia/version",
-    "ls /usr/lib/wsl/lib/nvidia-smi",
-)
-_MISSING = warn(
-    "nvidia-smi-missing",
-    "nvidia-smi is not installed",
-    "nvidia-smi is not installed though the driver works: scripts and health checks that call it will fail.",
-    "Install the driver's tools (in a container: start it with the driver capability utility).",
-)
-_SILENT = warn(
-    "nvidia-smi-silent",
-    "nvidia-smi does not answer",
-    "{late}, though NVML answers: scripts and health checks that call it hang.",
-    "See where it hangs, and whether another program has its name.",
-    "type -a nvidia-smi",
-    "timeout 60 strace -f nvidia-smi -L",
-    NVRM_LOG,
-)
+_SILENT = CAUSE["nvidia-smi-silent"]
 
 
 @check(
     "DRV-003",
-    title="nvidia-smi answers",
-    causes=[*_PRINTED.values(), _NOT_THERE, _MISSING, _SILENT, _FAILS, _FAILS_ALONE],
-    about="People and scripts use nvidia-smi first. If it is missing or broken while NVML works, training"
-    " is not affected, but scripts, health checks and container tools are: a warning.",
-    sources=["nvidia-smi(1), RETURN VALUE"],
-    follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-006", "KRN-009", "KRN-013"),
+    causes=[
+        *_PRINTED.values(),
+        CAUSE["nvidia-smi-not-there"],
+        CAUSE["nvidia-smi-missing"],
+        _SILENT,
+        CAUSE["nvidia-smi-fails"],
+        CAUSE["nvidia-smi-fails-alone"],
+    ],
 )
 def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     works, probe = nvml_code(view) == 0, view.machine.nvidia_smi
@@ -98,7 +64,7 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     if is_absent(smi.path) and works:
         paths = ("machine.nvidia_smi.path", "machine.nvml.init_code")
         evidence = [view.evidence(path) for path in paths]
-        yield _MISSING.found(evidence=evidence, commands=driver_libraries(view))
+        yield CAUSE["nvidia-smi-missing"].found(evidence=evidence, commands=driver_libraries(view))
         return
     path = need(smi.path, "nvidia-smi")
     hangs = isinstance(smi.exit_code, Unavailable) and smi.exit_code.unavailable == "timeout"
@@ -119,7 +85,11 @@ def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
         )
     fields = ["exit_code"] + ["message"] * bool(message)
     evidence = [view.evidence(f"machine.nvidia_smi.{field}") for field in fields]
-    cause = _FAILS_ALONE if works and code not in _FAULTS else _FAILS
+    cause = (
+        CAUSE["nvidia-smi-fails-alone"]
+        if works and code not in _FAULTS
+        else CAUSE["nvidia-smi-fails"]
+    )
     yield cause.found(about_file(path), evidence, what=what, code=code)
 
 
@@ -129,7 +99,7 @@ def _printed(view: SnapshotView, smi: NvidiaSmi) -> Finding:
         raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")
     evidence = [view.evidence("machine.nvidia_smi.message")]
     if is_absent(smi.path):
-        return _NOT_THERE.found(evidence=evidence)
+        return CAUSE["nvidia-smi-not-there"].found(evidence=evidence)
     codes = (code for printed, code in _PRINTED_CODES.items() if printed in text.lower())
     code = next(codes, 999)
     handle = _HANDLE.search(text)
@@ -137,21 +107,7 @@ def _printed(view: SnapshotView, smi: NvidiaSmi) -> Finding:
     return _PRINTED[NVML[code].key].found(about_device_at("gpu", address), evidence, code=code)
 
 
-CUT = warn(
-    "document-cut",
-    "nvidia-smi's document was cut",
-    "nvidia-smi's document ends in the middle of GPU {seen}{of}: nothing after that is known.",
-)
-
-
-@check(
-    "DRV-011",
-    title="nvidia-smi's document is complete",
-    causes=[CUT],
-    about="A truncated nvidia-smi document may end in the middle of a GPU: what comes after, and further"
-    " GPUs, are not judged.",
-    sources=["nvidia-smi(1)"],
-)
+@check("DRV-011")
 def document_is_whole(view: SnapshotView) -> Verdicts:
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     if known(smi.form) not in ("xml", "text"):
@@ -166,4 +122,4 @@ def document_is_whole(view: SnapshotView) -> Verdicts:
         text = "See whether it ends there again, and whether another program has its name."
         advice = Remedy(text, ["nvidia-smi -q -x | tail -3", "type -a nvidia-smi", NVRM_LOG])
     evidence = [view.evidence("machine.nvidia_smi.cut", f"after {seen} GPUs{of}")]
-    yield CUT.found(evidence=evidence, advice=advice, seen=seen, of=of)
+    yield CAUSE["document-cut"].found(evidence=evidence, advice=advice, seen=seen, of=of)

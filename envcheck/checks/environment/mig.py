@@ -4,38 +4,16 @@ from __future__ import annotations
 
 from ..reading import CannotJudge, Framework, SnapshotView, Unavailable, known
 from ..target import framework_facts, title_of
-from ..verdicts import Cause, Finding, about, fail, fill_in, warn, word
+from ..verdicts import Cause, Finding, about, declared_causes, fill_in, word
 from ..visible import VARIABLE, setting
 from .common import setting_evidence
 
+CAUSE = declared_causes(__name__)
+
 _PROGRAM = "python3 " + fill_in("SCRIPT", "your program")
-_HEADLINE = f"{VARIABLE} leaves one of several MIG instances"
-_ONE_EACH = (
-    "A process gets one MIG instance, whatever the framework: start one process for each, and name its"
-    " instance. They cannot train one model together; for that, turn MIG off."
-)
-_THERE_ARE = (
-    f"There are {{count}} MIG instances{{others}}, {VARIABLE} is not set, and CUDA shows a process one MIG"
-    " instance alone"
-)
-SEVERAL_NAMED = warn(
-    "several-mig-instances-named",
-    _HEADLINE,
-    f"{VARIABLE} names {{count}} MIG instances, and CUDA takes one of them, {{first}}.",
-    _ONE_EACH,
-)
-NONE_NAMED = warn(
-    "no-mig-instance-named",
-    _HEADLINE,
-    f"{_THERE_ARE}: every process that names none gets the same one.",
-    _ONE_EACH,
-)
-FAILS = fail(
-    "framework-fails-over-mig",
-    _HEADLINE,
-    f"{_THERE_ARE}, over which {{framework}} fails.",
-    _ONE_EACH,
-)
+SEVERAL_NAMED = CAUSE["several-mig-instances-named"]
+NONE_NAMED = CAUSE["no-mig-instance-named"]
+FAILS = CAUSE["framework-fails-over-mig"]
 
 
 def one_of_several(view: SnapshotView) -> Finding | None:

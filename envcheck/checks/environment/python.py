@@ -7,8 +7,20 @@ from collections.abc import Iterator
 
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, fail, warn, word
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Verdicts,
+    about,
+    about_file,
+    check,
+    declared_causes,
+    word,
+)
 from .common import misset, setting_evidence
+
+CAUSE = declared_causes(__name__)
 
 # Libraries that a preload may not replace without changing what the GPU stack does.
 _OF_THIS_STACK = re.compile(
@@ -16,88 +28,28 @@ _OF_THIS_STACK = re.compile(
     r"|cuda-control)[\w.-]*$"
 )
 _USER_SITE = re.compile(r"/\.local/lib/python\d")
-PRELOADED = warn(
-    "gpu-library-preloaded",
-    "LD_PRELOAD replaces a library of the GPU stack",
-    "LD_PRELOAD puts {files} before the library of the driver or the framework in every process.",
-    "Unset it, unless those who share the GPUs want it so.",
-)
 
 
-@check(
-    "ENV-007",
-    title="LD_PRELOAD replaces nothing of the GPU stack",
-    causes=[PRELOADED],
-    about="A library in LD_PRELOAD comes before all others in every process: a libcuda, libcudnn or a"
-    " GPU-sharing shim there replaces the real one, with limits and faults of its own.",
-    sources=("ld.so(8)",),
-)
+@check("ENV-007")
 def preload(view: SnapshotView) -> Verdicts:
     value = target.variables(view).get("LD_PRELOAD", "").strip()
     files = re.split(r"[\s:]+", value)
     ours = [file for file in files if _OF_THIS_STACK.match(file.rpartition("/")[2])]
     if ours:
-        yield misset(view, PRELOADED, "LD_PRELOAD", files=", ".join(ours))
+        yield misset(view, CAUSE["gpu-library-preloaded"], "LD_PRELOAD", files=", ".join(ours))
     else:
         yield Passed(f"LD_PRELOAD={value}" if value else "LD_PRELOAD is not set")
 
 
-_LEAKS = "packages leak into the environment"
-_BRINGS = "{origin} brings {packages} from {place} into this environment, before its own."
-_KEEP_OUT = "Keep it out of this environment."
-_FOREIGN = (
-    "{origin} brings {packages} from {place}, packages of another Python, before the own ones of this Python"
-    " {python}: what is compiled there does not load here."
-)
-_FIRST = "Keep it out of this Python, then run envcheck again before anything is installed."
-_OTHERS = "PYTHONPATH brings another Python's packages"
 _UNSET = ("unset PYTHONPATH",)
-_NO_USER_SITE = ("export PYTHONNOUSERSITE=1",)
-OTHER_BY_PATH = fail("pythonpath-of-another-python", _OTHERS, _FOREIGN, _FIRST, *_UNSET)
-OTHER_PYTHON = fail("packages-of-another-python", _LEAKS, _FOREIGN, _FIRST)
-PYTHONHOME = warn(
-    "pythonhome-set",
-    _LEAKS,
-    "{variable}={value} makes this environment's Python use another one's standard library.",
-    "Unset it.",
-)
-_SHADOWS = "a file hides {what}"
-_IN_ITS_PLACE = (
-    "{file} comes before {what} ({hides}): {framework} gets the wrong one. {origin} brings it."
-)
-_RENAME = "Rename it, or keep its directory out of this Python."
-SHADOWS = fail("installed-module-shadowed", _SHADOWS, _IN_ITS_PLACE, _RENAME)
-HIDES_STANDARD = fail("standard-library-shadowed", _SHADOWS, _IN_ITS_PLACE, _RENAME)
 _BRINGERS = {
     "cwd": "The working directory",
     "user-site": "The user's site directory",
     "sys.path": "A path file (.pth)",
 }
-BY_PATH = warn("pythonpath-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_UNSET)
-BY_USER = warn("user-site-leaks", _LEAKS, _BRINGS, _KEEP_OUT, *_NO_USER_SITE)
-_HIDES_OWN = _BRINGS[:-1] + ", which it hides; {framework} does not import."
-USER_HIDES = fail("user-site-hides-own", _LEAKS, _HIDES_OWN, _KEEP_OUT, *_NO_USER_SITE)
 
 
-@check(
-    "ENV-011",
-    title="No packages leak into the environment",
-    causes=[
-        SHADOWS,
-        HIDES_STANDARD,
-        OTHER_BY_PATH,
-        OTHER_PYTHON,
-        PYTHONHOME,
-        BY_PATH,
-        BY_USER,
-        USER_HIDES,
-    ],
-    about="PYTHONPATH and the user's site-packages (~/.local) come before an environment's own packages: a"
-    " framework or a CUDA library from there is used instead of the one that was installed. A PYTHONPATH with"
-    " a project's own code is fine, unless a file there (or where Python is started) has the name of a module"
-    " that the framework imports: torch.py, random.py.",
-    sources=("Python's documentation, environment variables and module site",),
-)
+@check("ENV-011")
 def leaks(view: SnapshotView) -> Verdicts:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
     borrowed = target.foreign(view)
@@ -107,22 +59,22 @@ def leaks(view: SnapshotView) -> Verdicts:
     yield from shadows
     if others:
         if target.is_below(others[0].location, paths):
-            yield _leak(view, OTHER_BY_PATH, others, "PYTHONPATH")
+            yield _leak(view, CAUSE["pythonpath-of-another-python"], others, "PYTHONPATH")
         else:
-            yield _leak(view, OTHER_PYTHON, others, "sys.path")
+            yield _leak(view, CAUSE["packages-of-another-python"], others, "sys.path")
     if interpreter.kind == "interpreter":
         if others or shadows:
             return
         raise Skip("the target is no virtual environment")
     home = target.variables(view).get("PYTHONHOME")
     if home:
-        yield misset(view, PYTHONHOME, "PYTHONHOME")
+        yield misset(view, CAUSE["pythonhome-set"], "PYTHONHOME")
     rest = [one for one in [*borrowed, *target.installed(view).values()] if one not in others]
     by_path = [one for one in rest if target.is_below(one.location, paths)]
     rest = [] if known(interpreter.user_site) is False else rest
     by_user = [one for one in rest if one not in by_path and _USER_SITE.search(one.location)]
     if by_path:
-        yield _leak(view, BY_PATH, by_path, "PYTHONPATH")
+        yield _leak(view, CAUSE["pythonpath-leaks"], by_path, "PYTHONPATH")
     if by_user:
         fails = next((one for one in target.framework_facts(view) if not one.imported), None)
         own = {
@@ -131,7 +83,7 @@ def leaks(view: SnapshotView) -> Verdicts:
             if one.shadowed
         }
         hiding = [one for one in by_user if fails is not None and one.normalized in own]
-        cause = USER_HIDES if hiding else BY_USER
+        cause = CAUSE["user-site-hides-own"] if hiding else CAUSE["user-site-leaks"]
         title = target.title_of(fails) if fails is not None else ""
         yield _leak(view, cause, hiding or by_user, _BRINGERS["user-site"], title)
     if not home and not others and not by_path and not by_user and not shadows:
@@ -151,7 +103,9 @@ def _shadows(view: SnapshotView) -> Iterator[Finding]:
             path = one.file.removesuffix("/__init__.py")
             by_path = one.by == "PYTHONPATH"
             evidence = [view.evidence(f"target.{facts.name}.shadows", one.file)]
-            yield (HIDES_STANDARD if own else SHADOWS).found(
+            yield (
+                CAUSE["standard-library-shadowed"] if own else CAUSE["installed-module-shadowed"]
+            ).found(
                 about_file(one.file),
                 [*([setting_evidence(view, one.by)] if by_path else []), *evidence],
                 commands=[*_UNSET] if by_path else [f"mv -n {word(path)} {word(path + '.aside')}"],
@@ -168,7 +122,7 @@ def _leak(
 ) -> Finding:
     first = leaked[0]
     by_path = origin == "PYTHONPATH"
-    field = "version" if cause is OTHER_PYTHON else "user_site"
+    field = "version" if cause is CAUSE["packages-of-another-python"] else "user_site"
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     look = f"{target.python(view)} -c 'import sys; print(*sys.path)'"
     setting = setting_evidence(view, origin)

@@ -10,17 +10,7 @@ from ..verdicts import Passed, Verdicts, check
 from .common import newest_generation
 
 
-@check(
-    "ENV-015",
-    title="What computes in TF32 by itself is known",
-    causes=[],
-    about="On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 by default,"
-    " and others do not. This check reports which, and which setting changes it; it never fails.",
-    sources=(
-        "the frameworks' documentation (tf32_defaults.csv)",
-        "pytorch#84334, #58434; jax#14022",
-    ),
-)
+@check("ENV-015")
 def tf32_defaults(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     if newest_generation(view) < 8:

@@ -9,27 +9,15 @@ from ...attributes.readers import Fact
 from ...attributes.registry import Key
 from ...facts.profile import Profile, Value, Wanted
 from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
-from ..verdicts import Evidence, Finding, Subject, Unjudged, fail
+from ..verdicts import Evidence, Finding, Subject, Unjudged, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 _NOT_THERE = ("absent", "not-supported")  # known not to be there
 NONE = "none"  # how a profile says that
-CHANGE = "Change the machine to match the profile, or correct the profile."
 
-_SENTENCE = "The profile wants {what} {wanted} ({place}); here it is {found}."
-DIFFERS = fail(
-    "differs-from-profile",
-    "{what} is not what the profile says",
-    _SENTENCE,
-    CHANGE,
-    cases=("what",),
-)
-DEVICE_DIFFERS = fail(
-    "device-differs-from-profile",
-    "has not the {what} that the profile wants",
-    _SENTENCE,
-    CHANGE,
-    cases=("what",),
-)
+DIFFERS = CAUSE["differs-from-profile"]
+DEVICE_DIFFERS = CAUSE["device-differs-from-profile"]
 
 
 def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str, Wanted]]]:

@@ -7,13 +7,21 @@ from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...facts.micro_kernels import Mode
 from ...facts.profile import Value, Wanted
 from ...tensorcores.judge import cases
-from ..driver_state import HOLDERS, NO_GPUS
+from ..driver_state import HOLDERS
 from ..gpus import address_of, together
-from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, known
-from ..verdicts import Finding, Passed, Subject, Unjudged, Verdicts, about_gpu, check, fail, word
+from ..verdicts import (
+    Finding,
+    Passed,
+    Subject,
+    Unjudged,
+    Verdicts,
+    about_gpu,
+    check,
+    declared_causes,
+    word,
+)
 from .common import (
-    CHANGE,
     DEVICE_DIFFERS,
     DIFFERS,
     compared,
@@ -22,6 +30,8 @@ from .common import (
     wanted_tables,
     words_of,
 )
+
+CAUSE = declared_causes(__name__)
 
 
 def _gpus(view: SnapshotView) -> list[Gpu]:
@@ -46,32 +56,12 @@ def _within(wanted: Value, name: str) -> bool:
     return set(str(wanted).lower().split()) <= set(name.lower().replace("-", " ").split())
 
 
-STRANGER = fail(
-    "gpu-not-in-profile",
-    "is not a GPU of the profile",
-    "The profile has no GPU of this name ({place}): {name}.",
-    f"Look for GPUs that the driver does not list, or that belong elsewhere. {CHANGE}",
-    "nvidia-smi -L",
-    NVIDIA_DEVICES,
-)
-UNPROVEN = fail(
-    "tensor-cores-unproven",
-    "has no proof of Tensor Cores for {mode}",
-    "The profile wants Tensor Cores proven for {mode} ({place}); they are not.",
-    CHANGE,
-    "envcheck doctor -v --only tensorcores",
-    cases=("mode",),
-)
+STRANGER = CAUSE["gpu-not-in-profile"]
 
 
 @check(
     "EXP-003",
-    title="The GPUs are those that the profile says",
     causes=[DIFFERS, STRANGER],
-    about="How many GPUs of which names a profile wants. One that is missing, or one of a name that the"
-    " profile does not have, is a failure.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "GPU-001", "PCI-004"),
 )
 def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
     tables = wanted_tables(view, "gpus")["gpus"]
@@ -101,12 +91,7 @@ def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
 
 @check(
     "EXP-004",
-    title="Each GPU has what the profile says",
     causes=[DEVICE_DIFFERS],
-    about="Memory, NVLinks, PCIe, firmware, clocks and fabric of each GPU, and its modes (ECC, MIG,"
-    " persistence, compute mode, power limit), as a profile wants them.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "GPU-001"),
 )
 def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
     keys = {key.name: key for key in SECTIONS["gpus"].keys}
@@ -144,15 +129,7 @@ def _commands(gpu: Gpu, name: str, wanted: Value) -> list[str]:
     return commands.get(name) or [f"nvidia-smi -q -i {address}"]
 
 
-@check(
-    "EXP-007",
-    title="Tensor Cores are proven for what the profile says",
-    causes=[UNPROVEN],
-    about="The number formats for which a profile wants Tensor Cores proven (or indicated, where a chip"
-    " allows no more) on each GPU. Where no matrix product ran, this could not run.",
-    sources=("the profile",),
-    follows=(*NO_GPUS, "GPU-001"),
-)
+@check("EXP-007")
 def tensor_cores_are_as_expected(view: SnapshotView) -> Verdicts:
     (table,) = wanted_tables(view, TENSOR_CORES)[TENSOR_CORES]
     wanted = table[PROVEN]
@@ -167,7 +144,11 @@ def tensor_cores_are_as_expected(view: SnapshotView) -> Verdicts:
                 listed = f"proven: {', '.join(modes) or 'none'}"
                 evidence = view.evidence("machine.micro_kernels", listed)
                 where, wants = place(view), words_of(mode)
-                found.append(UNPROVEN.found([subject], [evidence], mode=wants, place=where))
+                found.append(
+                    CAUSE["tensor-cores-unproven"].found(
+                        [subject], [evidence], mode=wants, place=where
+                    )
+                )
     yield from together(found)
     if not found:
         yield Passed(f"proven: {', '.join(words_of(mode) for mode in formats)}")

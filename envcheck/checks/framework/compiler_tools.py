@@ -11,7 +11,6 @@ from ...data.tensorflow_wheels import tensorflow_build
 from ...data.versions import parse_version
 from ...data.xla_tools import XlaSearch, xla_search
 from ...facts.target import CompilerTool
-from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, NotKnown, Skip, SnapshotView, known, need
 from ..target import framework_version, per_framework, pip_install, sees_gpus, title_of, variables
 from ..verdicts import (
@@ -22,12 +21,13 @@ from ..verdicts import (
     Verdicts,
     about_file,
     check,
-    fail,
-    warn,
+    declared_causes,
     word,
 )
 from .causes import explain, found
 from .trials import FIRST_STEPS, lines_of, ran
+
+CAUSE = declared_causes(__name__)
 
 _LACKS = re.compile(
     r"libdevice not found at|Can't find libdevice directory|ptxas not found|[Cc]ould(?:n't| not) find (?:a"
@@ -82,32 +82,7 @@ def version_of_tool(tool: CompilerTool) -> Version | None:
     return parse_version(known(tool.version) or "")
 
 
-_LACKING = ("XLA finds no {missing}", "XLA in {framework} {version} finds no {missing}: {effect}.")
-NOT_FOUND = fail("compiler-tools-missing", *_LACKING)
-NOT_FOUND_WHEN_ASKED = warn("compiler-tools-missing-on-demand", *_LACKING)
-_OLD = (
-    "XLA's ptxas ({ptxas}) is older than {framework}'s CUDA",
-    "XLA in {framework} {version} takes {path} of CUDA {ptxas}, and needs CUDA {needed}'s or a later one:"
-    " what it compiles fails, or is compiled wrongly.",
-)
-PTXAS_TOO_OLD = fail("ptxas-too-old", *_OLD)
-PTXAS_TOO_OLD_WHEN_ASKED = warn("ptxas-too-old-on-demand", *_OLD)
-
-
-@check(
-    "FRM-008",
-    title="XLA finds ptxas and libdevice, new enough",
-    causes=[NOT_FOUND, NOT_FOUND_WHEN_ASKED, PTXAS_TOO_OLD, PTXAS_TOO_OLD_WHEN_ASKED],
-    about="XLA compiles for the GPU with ptxas and libdevice.10.bc, which it looks for in"
-    " XLA_FLAGS=--xla_gpu_cuda_data_dir, in /usr/local/cuda, later in the nvidia-cuda-nvcc wheel, and for"
-    " ptxas on PATH. Without them, or with a ptxas older than the PTX that it writes, JAX computes nothing on"
-    " the GPU, and Keras's compiled optimizers stop.",
-    sources=(
-        "tensorflow#58681, #56927, #35423, #33375; jax#989, #6799, #10083, #25344, #25718, #25853",
-        "xla, cuda_root_path.cc, nvptx_libdevice_path.cc (xla_tools.csv)",
-    ),
-    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007"),
-)
+@check("FRM-008")
 @per_framework()
 def tools_found(view: SnapshotView, facts: Framework) -> Verdicts:
     if ran(facts, "xla"):
@@ -140,7 +115,7 @@ def _missing(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
     shown = f"none in {', '.join(searched)}" + (f"; aside: {', '.join(aside)}" if aside else "")
     return found(
         view,
-        NOT_FOUND if fails else NOT_FOUND_WHEN_ASKED,
+        CAUSE["compiler-tools-missing"] if fails else CAUSE["compiler-tools-missing-on-demand"],
         facts,
         view.evidence(f"target.{facts.name}.compiler_tools", shown),
         *_log(facts, logged),
@@ -165,7 +140,9 @@ def _version(view: SnapshotView, facts: Framework, tools: XlaTools) -> Verdict:
         return Passed(f"{title}: {paths}, of CUDA {version}")
     return found(
         view,
-        PTXAS_TOO_OLD if facts.name == "jax" or logged else PTXAS_TOO_OLD_WHEN_ASKED,
+        CAUSE["ptxas-too-old"]
+        if facts.name == "jax" or logged
+        else CAUSE["ptxas-too-old-on-demand"],
         facts,
         view.evidence(f"target.{facts.name}.compiler_tools", f"{taken.path}: {version}"),
         "built_cuda",

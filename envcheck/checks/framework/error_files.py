@@ -18,29 +18,14 @@ from ..target import (
     variables_if_known,
     version_of,
 )
-from ..verdicts import Remedy, word
-from .causes import Explained, import_fails
+from ..verdicts import Remedy, declared_causes, word
+from .causes import Explained
 
-BROUGHT = import_fails(
-    "file-brought-by-variable",
-    "{variable} puts {file} in front of the library that it needs",
-    "Take that directory out of {variable}.",
-)
-DAMAGED = import_fails(
-    "package-file-damaged",
-    "{file} of {package} is damaged",
-    "See that the disk is not full, then install {package} again over itself.",
-)
-OTHER_NUMPY = import_fails(
-    "built-for-another-numpy",
-    "{package} was compiled for {built}, and numpy {has} is installed",
-    "Install {name} of a release that was compiled for this numpy.",
-)
-ADDRESS_SPACE = import_fails(
-    "address-space-limit",
-    "a process may use only {mib} MiB of memory (ulimit -v)",
-    "Lift the limit where it is set: the shell's start files, limits.conf, the batch system.",
-)
+CAUSE = declared_causes(__name__)
+BROUGHT = CAUSE["file-brought-by-variable"]
+DAMAGED = CAUSE["package-file-damaged"]
+OTHER_NUMPY = CAUSE["built-for-another-numpy"]
+ADDRESS_SPACE = CAUSE["address-space-limit"]
 CAUSES = (BROUGHT, DAMAGED, OTHER_NUMPY, ADDRESS_SPACE)
 
 NO_MEMORY = re.compile(

@@ -7,34 +7,29 @@ import re
 from ...data.cuda import driver_fits
 from ...data.framework_gpus import gpu_builds
 from ..builds import gpu_build, newest_build
-from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
+from ..driver_state import driver_version, on_windows, on_wsl
 from ..fitness import code_for, is_entry, ptx_runs
 from ..reading import Framework, NotKnown, Skip, SnapshotView, fact, known, need
 from ..system_commands import on_system
 from ..target import per_framework, title_of
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check, fail, warn
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    about,
+    check,
+    declared_causes,
+)
 from ..visible import VisibleDevice, capabilities, visible
 from .causes import found
 from .trials import ran
 
-DRIVER_TOO_OLD = fail(
-    "driver-too-old",
-    "driver {driver} is too old for {framework} {version}",
-    "Driver {driver} is too old for {framework}, which was built with CUDA {built} and needs driver {needed}"
-    " or newer: it cannot use the GPUs.",
-)
+CAUSE = declared_causes(__name__)
 
 
-@check(
-    "FRM-003",
-    title="The driver runs the CUDA that the framework was built with",
-    causes=[DRIVER_TOO_OLD],
-    about="A driver runs the CUDA it was released with and every older one; from CUDA 11 on also newer minor"
-    " versions of the same major, except for PTX that is newer than itself. What libcuda itself reports"
-    " counts first, since a forward-compatibility package may raise it.",
-    sources=("CUDA release notes, tables 2 and 3 (cuda_driver.csv)", "CUDA compatibility guide"),
-    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-005", "FRM-007"),
-)
+@check("FRM-003")
 @per_framework(built_with_cuda=True)
 def driver_runs_it(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
@@ -56,7 +51,7 @@ def driver_runs_it(view: SnapshotView, facts: Framework) -> Verdicts:
         return
     yield found(
         view,
-        DRIVER_TOO_OLD,
+        CAUSE["driver-too-old"],
         facts,
         "built_cuda",
         view.evidence(path),
@@ -87,42 +82,7 @@ def _older_or_newer(view: SnapshotView, facts: Framework, needed: str) -> Remedy
     return Remedy(f"{text} Or keep it: {other.text}", [*commands, *other.commands])
 
 
-_LACKS_CODE = "the framework has no code for a GPU"
-_NONE = "{framework} {version} has no machine code for {gpu} (compute capability {capability})"
-NO_CODE = fail("no-code", _LACKS_CODE, f"{_NONE} and no PTX; {{why}}: no kernel runs there.")
-PTX_FAILS = fail(
-    "ptx-does-not-run",
-    "{framework} {version} does not run on {gpu}",
-    f"{_NONE}, and what the driver would compile does not run there: kernels stop with"
-    " CUDA_ERROR_INVALID_PTX or INVALID_HANDLE.",
-)
-PTX_TOO_NEW = fail(
-    "ptx-newer-than-driver",
-    _LACKS_CODE,
-    f"{_NONE}, and its PTX is of CUDA {{cuda}}, newer than the driver's {{driver_cuda}}: no kernel runs.",
-    "Update the driver, or use a build with code for this GPU.",
-)
-PTX_ALONE = warn(
-    "ptx-alone",
-    _LACKS_CODE,
-    f"{_NONE}: the driver compiles its {{ptx}} first, so the first start takes tens of minutes.",
-)
-
-
-@check(
-    "FRM-004",
-    title="The framework holds code for each GPU",
-    causes=[NO_CODE, PTX_FAILS, PTX_TOO_NEW, PTX_ALONE],
-    about="A build contains machine code for a list of compute capabilities, which also runs on higher minor"
-    " versions of the same major. For some it contains PTX, which the driver compiles on first use.",
-    sources=(
-        "CUDA C++ programming guide, binary and PTX compatibility",
-        "TensorFlow's configure.py",
-        "tensorflow#47058, #89272, #97387, #99592",
-        "reports on new GPUs, and PyTorch's support matrix (framework_gpus.csv, framework_builds.csv)",
-    ),
-    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
-)
+@check("FRM-004")
 @per_framework(built_with_cuda=True)
 def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
@@ -149,7 +109,7 @@ def code_for_each_gpu(view: SnapshotView, facts: Framework) -> Verdicts:
             yield _jit(view, facts, device, code.by)
         else:
             why = f"it was built for {', '.join(built)}"
-            yield _lacks(view, facts, NO_CODE, device, why=why)
+            yield _lacks(view, facts, CAUSE["no-code"], device, why=why)
 
 
 def _name(device: VisibleDevice) -> str:
@@ -160,17 +120,19 @@ def _jit(view: SnapshotView, facts: Framework, device: VisibleDevice, ptx: str) 
     cuda, api = known(facts.built_cuda) or "", driver_cuda(view)
     row = gpu_builds(facts.name, device.capability)
     if row is not None and row.ptx == "fails":
-        return _lacks(view, facts, PTX_FAILS, device)
+        return _lacks(view, facts, CAUSE["ptx-does-not-run"], device)
     if cuda and api and ptx_runs(cuda, api) is False:
-        update = Remedy(PTX_TOO_NEW.remedy, on_system(view, "update-driver"))
-        return _lacks(view, facts, PTX_TOO_NEW, device, update, cuda=cuda, driver_cuda=api)
+        update = Remedy(CAUSE["ptx-newer-than-driver"].remedy, on_system(view, "update-driver"))
+        return _lacks(
+            view, facts, CAUSE["ptx-newer-than-driver"], device, update, cuda=cuda, driver_cuda=api
+        )
     build = gpu_build(view, facts.name, [device.capability])
     advice = Remedy(
         f"{build.text} Until then keep what was compiled (the cache's default size is too small for a whole"
         " framework).",
         [*build.commands, "export CUDA_CACHE_MAXSIZE=4294967296"],
     )
-    return _lacks(view, facts, PTX_ALONE, device, advice, ptx=ptx)
+    return _lacks(view, facts, CAUSE["ptx-alone"], device, advice, ptx=ptx)
 
 
 def _lacks(

@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 
 from ...data.packages import component
-from ..driver_state import NO_GPUS_THERE
 from ..gpus import plural
 from ..installing import conda_install
 from ..reading import Framework, Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known, per_framework, pip_install, python, title_of
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, word
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, declared_causes, word
 from ..visible import MIG_INSTANCE, VARIABLE, setting, visible
-from .causes import NO_GPU, Explained, explain, sees_too_few
+from .causes import NO_GPU, Explained, explain
 
-OUTDATED = sees_too_few(
-    "cuda-library-too-old",
-    "its {library} is too old for it (it needs {needed} or later, and loads {loaded})",
-    "Install {library} {needed} or later; if it is installed already, an older one comes first on"
-    " LD_LIBRARY_PATH.",
-    "jax/_src/xla_bridge.py, _check_cuda_versions",
-)
-NO_REASON = sees_too_few(
-    "no-reason-logged", "its log gives no reason", "Ask it again with all its messages."
-)
+CAUSE = declared_causes(__name__)
+OUTDATED = CAUSE["cuda-library-too-old"]
+NO_REASON = CAUSE["no-reason-logged"]
 _ASK = {
     "tensorflow": 'import tensorflow as tf; print(tf.config.list_physical_devices("GPU"))',
     "torch": "import torch; torch.cuda.init()",
@@ -33,26 +25,7 @@ _ASK = {
 
 @check(
     "FRM-002",
-    title="The framework sees every GPU that CUDA sees",
     causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
-    about="The last link of the chain from the PCI bus to training. A framework that finds no GPU, or fewer"
-    " than CUDA counts, reports that at most in its log, and trains on the CPU.",
-    sources=("tensorflow#60854, #63362, #65842, #85311, #96707", "NVIDIA/tensorflow#110"),
-    follows=(
-        *NO_GPUS_THERE,
-        "DRV-004",
-        "DRV-007",
-        "FRM-001",
-        "FRM-007",
-        "PKG-017",
-        "LIB-005",
-        "LIB-008",
-        "FRM-003",
-        "FRM-004",
-        "FRM-005",
-        "ENV-001",
-        "ENV-017",
-    ),
 )
 @per_framework(built_with_cuda=True)
 def sees_every_gpu(view: SnapshotView, facts: Framework) -> Verdicts:

@@ -26,66 +26,36 @@ from ..target import (
     title_of,
     variables_if_known,
 )
-from ..verdicts import Passed, Remedy, Verdicts, about, check, fail, warn, word
+from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes, word
 from ..visible import capabilities
-from .causes import IMPORT, IMPORT_FOLLOWS, explain, import_fails
+from .causes import IMPORT, explain
 from .error_files import CAUSES as FILE_CAUSES
 from .error_files import explain_files
 from .version_causes import CAUSES, explain_missing, explain_versions
 
+CAUSE = declared_causes(__name__)
+
 _NUMPY_1 = re.compile(r"compiled using NumPy 1|_ARRAY_API not found")
-OTHER_REASON = import_fails("other-reason", "{reason}", "See the whole message.")
-NOT_IT = import_fails(
-    "another-module",
-    "{file} has its name, and is another module: it has no __version__",
-    "See whose file that is, and rename it or install the framework.",
-)
-NO_PLATFORM = fail(
-    "platform-not-built-in",
-    "JAX_PLATFORMS asks for what this JAX does not have",
-    "JAX_PLATFORMS={value} asks for CUDA, and this JAX was built without it: every use of {framework} fails.",
-    "Unset it, or install JAX's CUDA half.",
-    "unset JAX_PLATFORMS",
-    follows=IMPORT_FOLLOWS,
-)
-FOR_NUMPY_1 = warn(
-    "part-built-for-numpy-1",
-    "importing {framework} meets a module that was compiled for NumPy 1",
-    "{framework} imports, and says that a module was compiled for NumPy 1, where numpy {numpy} is installed:"
-    " what passes arrays through it fails.",
-    "Use a numpy below 2, or a release of that module which was compiled for NumPy 2.",
-    source="numpy's own message since 2.0",
-    follows=[*IMPORT_FOLLOWS, "PKG-009"],
-)
 
 
 @check(
     "FRM-001",
-    title="The framework imports",
     causes=[
         *(sign.cause for sign in IMPORT),
         *FILE_CAUSES,
         *CAUSES,
-        NOT_IT,
-        NO_PLATFORM,
-        FOR_NUMPY_1,
-        OTHER_REASON,
+        CAUSE["another-module"],
+        CAUSE["platform-not-built-in"],
+        CAUSE["part-built-for-numpy-1"],
+        CAUSE["other-reason"],
     ],
-    about="Each framework in the target is imported in a process of its own, by the target's interpreter,"
-    " started as its user would start it. Known messages (a protobuf or numpy that does not fit, a"
-    " missing library) are explained, others quoted.",
-    sources=(
-        "NVIDIA/tensorflow#32, #34, #58, #99",
-        "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
-    ),
-    follows=(*IMPORT_FOLLOWS, "PKG-009", "PKG-017", "PKG-021"),
 )
 @per_framework(gpus=False, imported=False)
 def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
     if facts.imported and is_absent(facts.version) and not facts.shadows:
         file = known(facts.file) or ""
-        yield NOT_IT.found(
+        yield CAUSE["another-module"].found(
             about_framework(facts),
             [
                 view.evidence(f"target.{facts.name}.version"),
@@ -100,12 +70,14 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     if {"cuda", "gpu"} & set(value.split(",")) and known(facts.cuda_build) is False:
         shown = view.evidence("target.environment.variables", f"JAX_PLATFORMS={value}")
         cuda = view.evidence("target.jax.cuda_build")
-        yield NO_PLATFORM.found(about_framework(facts), [shown, cuda], framework=title, value=value)
+        yield CAUSE["platform-not-built-in"].found(
+            about_framework(facts), [shown, cuda], framework=title, value=value
+        )
         return
     line = next((one for one in facts.log if _NUMPY_1.search(one)), "")
     numpy = installed_if_known(view).get("numpy")
     if facts.imported and line and numpy is not None:
-        yield FOR_NUMPY_1.found(
+        yield CAUSE["part-built-for-numpy-1"].found(
             [*about_framework(facts), *about("package", "numpy")],
             [view.evidence(f"target.{facts.name}.log", line)],
             commands=[pip_install(view, "numpy<2")],
@@ -129,7 +101,7 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     if found is not None:
         yield found.found(facts, evidence)
         return
-    yield OTHER_REASON.found(
+    yield CAUSE["other-reason"].found(
         about_framework(facts),
         evidence,
         commands=[f"{python(view)} -c 'import {facts.name}'"],
@@ -138,27 +110,7 @@ def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     )
 
 
-_CPU_BUILD = "{build} was built without CUDA"
-_ON_CPU = ": {framework} runs everything on the CPU of this machine with GPUs."
-CPU_BUILD = fail("cpu-build", _CPU_BUILD, _CPU_BUILD + _ON_CPU)
-CPU_BUILD_WANTED = warn(
-    "cpu-build-on-purpose",
-    _CPU_BUILD,
-    _CPU_BUILD
-    + _ON_CPU
-    + " That may be intended: another framework sees the GPUs, or envcheck installed this one on request.",
-)
-
-
-@check(
-    "FRM-005",
-    title="The framework was built for GPUs",
-    causes=[CPU_BUILD, CPU_BUILD_WANTED],
-    about="tensorflow-cpu, PyTorch's +cpu wheels and JAX without its CUDA plugin run everything on the CPU"
-    " and report no error.",
-    sources=("the frameworks' own build information",),
-    follows=("PCI-001", "PKG-003", "FRM-001", "FRM-007"),
-)
+@check("FRM-005")
 @per_framework()
 def built_for_gpus(view: SnapshotView, facts: Framework) -> Verdicts:
     title, version = title_of(facts), known(facts.version) or ""
@@ -174,7 +126,7 @@ def built_for_gpus(view: SnapshotView, facts: Framework) -> Verdicts:
         for name in names.get(facts.name, (facts.name,))
         if name in distributions
     ]
-    yield (CPU_BUILD_WANTED if wanted else CPU_BUILD).found(
+    yield (CAUSE["cpu-build-on-purpose"] if wanted else CAUSE["cpu-build"]).found(
         about_framework(facts),
         [view.evidence(f"target.{facts.name}.cuda_build")],
         advice=_gpu_build(view, facts),

@@ -14,40 +14,26 @@ from .. import target
 from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known, need
 from ..system_commands import on_system
 from ..target import pip_install, python_version, soname
-from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, warn, word
+from ..verdicts import (
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    declared_causes,
+    word,
+)
 from .causes import found
+
+CAUSE = declared_causes(__name__)
 
 _ASKS = re.compile(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'")
 _NOT_FOUND = re.compile(r"TF-TRT Warning: (?:Could not find TensorRT|Cannot dlopen some TensorRT)")
-NOT_FOUND = warn(
-    "tensorrt-not-found",
-    "TensorFlow does not find its TensorRT",
-    "TensorFlow asks for {wanted} and does not get it, though {installed} is installed: models cannot be"
-    " converted with TensorRT.",
-)
-OTHER_VERSION = warn(
-    "tensorrt-of-another-version",
-    "TensorFlow gets another TensorRT",
-    "TensorFlow was built with TensorRT {built} and gets {version_found} ({file}): converting a model"
-    " fails or gives engines that do not work.",
-)
 _FIRST_COMPATIBLE = 7  # from then on a newer minor version serves what was built with an older one
 
 
-@check(
-    "FRM-006",
-    title="TensorRT loads where TensorFlow was built with it",
-    causes=[NOT_FOUND, OTHER_VERSION],
-    about="Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) load libnvinfer when a model"
-    " is converted; without it everything else works. A warning if TensorRT is installed and is not the"
-    " version that this build needs, or cannot be loaded.",
-    sources=(
-        "metadata of the tensorflow wheels (pypi_tf.csv), and tensorflow's log messages",
-        "tensorflow#57679, #61468, NVIDIA/tensorflow#75 (tensorrt_links.csv)",
-        "tensorflow/tensorrt#85; TensorFlow's comparison of both versions (trt_convert.py)",
-    ),
-    follows=("FRM-001", "FRM-007", "LIB-006"),
-)
+@check("FRM-006")
 def tensorrt(view: SnapshotView) -> Verdicts:
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
     if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
@@ -84,7 +70,7 @@ def tensorrt(view: SnapshotView) -> Verdicts:
     ]
     yield found(
         view,
-        NOT_FOUND,
+        CAUSE["tensorrt-not-found"],
         facts,
         Evidence("target.tensorflow.log", line, "TensorFlow's log"),
         view.evidence("target.loader.libraries", beside),
@@ -114,7 +100,7 @@ def _other_version(view: SnapshotView, facts: Framework, one: Library, built: Ve
     wants = f"{built.major}.{built.minor}"
     return found(
         view,
-        OTHER_VERSION,
+        CAUSE["tensorrt-of-another-version"],
         facts,
         "built_tensorrt",
         view.evidence("target.loader.libraries", f"{known(one.path)}: {known(one.version)}"),

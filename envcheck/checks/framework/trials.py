@@ -6,12 +6,23 @@ import re
 
 from ...data.versions import parse_version
 from ...facts.target import Trial
-from ..driver_state import NO_GPUS_THERE
 from ..libraries.bring import newer_cudnn
 from ..reading import Framework, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, per_framework, title_of
-from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check, fail
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdicts,
+    check,
+    declared_causes,
+    fail,
+)
 from .causes import SIGNALS, Explained, explain, signs, try_again
+
+CAUSE = declared_causes(__name__)
 
 TAKEN = re.compile(
     r"OutOfMemory|out of memory|RESOURCE_EXHAUSTED|ResourceExhausted|CUDNN_STATUS_ALLOC_FAILED"
@@ -33,8 +44,7 @@ def _step_fails(key: str, says: str, remedy: str = "", source: str = "") -> Caus
 
 FIRST_STEPS = signs("FRM-010", _step_fails)
 _CUDNN_SAYS = "cuDNN {loaded} was loaded, and it was built with {built}"
-CUDNN_TOO_OLD = _step_fails("cudnn-too-old", _CUDNN_SAYS)
-OTHER_REASON = _step_fails("other-reason", "{reason}", "Ask it again with all its messages.")
+OTHER_REASON = CAUSE["other-reason"]
 _STEPS = {
     "xla": "what XLA compiles",
     "conv2d float32": "2D convolutions",
@@ -59,26 +69,7 @@ def lines_of(facts: Framework) -> list[str]:
 
 @check(
     "FRM-010",
-    title="The framework's first steps on the GPU work",
-    causes=[CUDNN_TOO_OLD, *(sign.cause for sign in FIRST_STEPS), OTHER_REASON],
-    about="A framework that lists its GPUs may still fail at the first convolution or at the first operation"
-    " that XLA compiles. One compiled operation and convolutions in 2D and 3D, of 32-bit and of 16-bit"
-    " numbers, run in a process of their own.",
-    sources=("tensorflow#24828, #58681, #97387; jax#25344", "NVIDIA's cuDNN documentation"),
-    follows=(
-        *NO_GPUS_THERE,
-        "FRM-001",
-        "FRM-002",
-        "FRM-003",
-        "FRM-004",
-        "FRM-007",
-        "FRM-008",
-        "LIB-002",
-        "LIB-005",
-        "GPU-016",
-        "ACC-007",
-        "ENV-017",
-    ),
+    causes=[CAUSE["cudnn-too-old"], *(sign.cause for sign in FIRST_STEPS), OTHER_REASON],
 )
 @per_framework()
 def first_steps(view: SnapshotView, facts: Framework) -> Verdicts:
@@ -122,7 +113,9 @@ def _explained(view: SnapshotView, facts: Framework, error: str, words: list[str
     if cudnn is not None and built is not None and running:
         params = {"loaded": cudnn[1], "built": cudnn[2]}
         advice = newer_cudnn(view, facts, running[0], built)
-        return Explained(CUDNN_TOO_OLD, _CUDNN_SAYS.format(**params), cudnn[0], params, advice)
+        return Explained(
+            CAUSE["cudnn-too-old"], _CUDNN_SAYS.format(**params), cudnn[0], params, advice
+        )
     found = explain(view, facts, FIRST_STEPS, words)
     if found is not None:
         return found

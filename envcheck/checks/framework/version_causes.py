@@ -24,36 +24,14 @@ from ..target import (
     python_version,
     version_of,
 )
-from ..verdicts import Remedy
-from .causes import Explained, import_fails
+from ..verdicts import Remedy, declared_causes
+from .causes import Explained
 
-_FITS = "Install {package} of a release that fits."
-TOO_OLD = import_fails("package-too-old", "{package}{has} is too old for it{needs}", _FITS)
-TOO_NEW = import_fails("package-too-new", "{package}{has} is too new for it{needs}", _FITS)
-# Where the framework's own metadata requires another version: PKG-009 says so.
-BELOW = import_fails("required-too-old", "{package}{has} is too old for it{needs}", _FITS)
-ABOVE = import_fails("required-too-new", "{package}{has} is too new for it{needs}", _FITS)
-UNFIT = import_fails(
-    "package-unfit",
-    "{package}{has} is of another version than it needs{needs}",
-    "Install it again, with the versions that it requires.",
-)
-MISSING = import_fails(
-    "module-not-installed",
-    "the module {module}, which it needs, is not installed",
-    "Install the package that brings it.",
-)
-REMOVED = import_fails(
-    "module-removed",
-    "it needs the module {module}, which Python does not have after {until}",
-    "Use Python {until} or older, or a release of the framework for this Python.",
-)
-HALF = import_fails(
-    "half-installed",
-    "its own module {module} is missing: only a part of it is installed, or something else of its name"
-    " comes first",
-    "Reinstall it; check that no file or folder of that name is in the directory where Python starts.",
-)
+CAUSE = declared_causes(__name__)
+
+MISSING = CAUSE["module-not-installed"]
+REMOVED = CAUSE["module-removed"]
+HALF = CAUSE["half-installed"]
 # Of a package that the table does not know; a file of its name in its place is no matter of versions.
 _LACKS = re.compile(
     r"(?<!initialized )module '(\w{1,80})[\w.]{0,200}' has no attribute"
@@ -63,24 +41,15 @@ _UNDEFINED = re.compile(
     r"undefined symbol: ([^\s,]{1,300})(?:, version (\S{1,80}))?"
     r"|(?<!\w)symbol (\w{1,300}),? version (\S{1,80}) not defined"
 )
-OTHER_LIBRARY = import_fails(
-    "library-of-another-version",
-    "{symbol} is missing in {package}{has}, of which it needs another version{needs}",
-    _FITS,
-)
-OTHER_PYTHON = import_fails(
-    "another-python-needed",
-    "it needs Python{needs}, and this is Python {has}",
-    "Make an environment of such a Python, or install a release of what fails that is for this one.",
-)
+OTHER_PYTHON = CAUSE["another-python-needed"]
 CAUSES = (
-    OTHER_LIBRARY,
+    CAUSE["library-of-another-version"],
     OTHER_PYTHON,
-    TOO_OLD,
-    TOO_NEW,
-    BELOW,
-    ABOVE,
-    UNFIT,
+    CAUSE["package-too-old"],
+    CAUSE["package-too-new"],
+    CAUSE["required-too-old"],
+    CAUSE["required-too-new"],
+    CAUSE["package-unfit"],
     MISSING,
     REMOVED,
     HALF,
@@ -139,7 +108,7 @@ def _of_another_version(view: SnapshotView, facts: Framework, words: str) -> Exp
                 f"Install {one.name} of a release that fits.",
                 [pip_install(view, f"{one.name}{wanted}")],
             )
-            return Explained(OTHER_LIBRARY, "", found[0], params, advice)
+            return Explained(CAUSE["library-of-another-version"], "", found[0], params, advice)
     return None
 
 
@@ -165,12 +134,16 @@ def _explained(
     if wanted:
         commands = [pip_install(view, f"{package}{wanted}")]
         old = _is_old(wanted, has)
-        cause = (BELOW if old else ABOVE) if stated else (TOO_OLD if old else TOO_NEW)
+        cause = (
+            (CAUSE["required-too-old"] if old else CAUSE["required-too-new"])
+            if stated
+            else (CAUSE["package-too-old"] if old else CAUSE["package-too-new"])
+        )
     else:
         again = [] if owner is None else [f"{owner.name}=={owner.version}", package]
         options = "--force-reinstall --no-cache-dir"
         commands = [f"{pip_install(view, *again)} {options}"] if again else []
-        cause = UNFIT
+        cause = CAUSE["package-unfit"]
     return Explained(cause, "", line, params, Remedy(cause.remedy.format(**params), commands))
 
 

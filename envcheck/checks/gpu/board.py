@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 from ..driver_state import service
-from ..gpus import CORRUPTED_INFOROM, cause, errors_of, found, gpu_check
+from ..gpus import CORRUPTED_INFOROM, errors_of, found, gpu_check
 from ..reading import Gpu, SnapshotView, fact, known, need
-from ..verdicts import Passed, Verdicts
+from ..verdicts import Passed, Verdicts, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 _LOWERED = 0.99  # of the default limit: rounding and the driver's own steps take less than the rest
 
-CORRUPT = cause("inforom-corrupt")
 
-
-@gpu_check(
-    "GPU-032",
-    title="The InfoROM is readable and whole",
-    causes=(CORRUPT,),
-    about="The InfoROM is the board's own small memory. It stores the configuration, and all ECC errors,"
-    " retired pages and remapped rows. If its checksums are wrong, those records are lost.",
-    sources=["nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM"],
-)
+@gpu_check("GPU-032")
 def inforom_is_whole(view: SnapshotView, gpu: Gpu) -> Verdicts:
     corrupt = [name for name, code in errors_of(gpu).items() if code == CORRUPTED_INFOROM]
     if known(gpu.inforom_valid) is False or corrupt:
-        yield found(view, CORRUPT, gpu, " ".join(corrupt[:3]) or "inforom_valid")
+        yield found(view, CAUSE["inforom-corrupt"], gpu, " ".join(corrupt[:3]) or "inforom_valid")
         return
     if not known(gpu.inforom_valid):
         need(gpu.inforom, "the InfoROM")
     yield Passed("the InfoROM is readable")
 
 
-LOWERED = cause("power-limit-lowered")
-
-
-ON_BATTERY = cause("power-limit-of-the-battery")
-NO_BOOST = cause("dynamic-boost-off")
-
-
-@gpu_check(
-    "GPU-009",
-    title="The power limit is the board's default",
-    causes=(LOWERED, ON_BATTERY, NO_BOOST),
-    about="A power limit below the board's default reduces the clocks under load, often long after somebody"
-    " set it. A limit above the default is the owner's choice.",
-    sources=["nvidia-smi(1), Power Readings; NVSentinel#890"],
-)
+@gpu_check("GPU-009")
 def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:
     limit = need(gpu.power_limit_w, "the power limit")
     default = need(gpu.power_default_limit_w, "the default power limit")
@@ -52,11 +31,18 @@ def power_limit_is_default(view: SnapshotView, gpu: Gpu) -> Verdicts:
     fields = "power_limit_w power_default_limit_w"
     lowered, laptop = limit < default * _LOWERED, "Laptop" in (known(gpu.name) or "")
     if lowered and (not laptop or fact(view.machine.host, "on_battery")):
-        cause = ON_BATTERY if laptop else LOWERED
+        cause = CAUSE["power-limit-of-the-battery"] if laptop else CAUSE["power-limit-lowered"]
         yield found(view, cause, gpu, fields, limit=limit, default=default)
     elif laptop and _waits_for_boost(view, gpu, limit):
         fields = "power_limit_w power_max_limit_w clock_event_reasons"
-        yield found(view, NO_BOOST, gpu, fields, limit=limit, most=known(gpu.power_max_limit_w))
+        yield found(
+            view,
+            CAUSE["dynamic-boost-off"],
+            gpu,
+            fields,
+            limit=limit,
+            most=known(gpu.power_max_limit_w),
+        )
     else:
         yield Passed("no lower than the default")
 

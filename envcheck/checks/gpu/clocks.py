@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..gpus import cause, found, gpu_check, need_any
+from ..gpus import found, gpu_check, need_any
 from ..reading import Gpu, SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts
+from ..verdicts import Params, Passed, Verdicts, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 LOW = 0.5  # of the maximum
 LOW_UNDER_LOAD = 0.6  # of the memory's: computing, GeForce boards keep nine tenths
@@ -15,23 +17,11 @@ _CLOCKS = {
     "clock": "clock_set_mhz clock_set_default_mhz clock_sm_max_mhz rgc",
     "memory's clock": "clock_memory_set_mhz clock_memory_set_default_mhz clock_memory_max_mhz rmc",
 }
-SET_LOW = cause("clock-set-low")
-MEMORY_SLOW = cause("memory-clock-stuck")
-DEFAULT_LOW = cause("default-clock-holds")
 _HELD = 0.75  # of the maximum
 _BUSY = 90  # percent: from here on the driver wants the full clock
 
 
-@gpu_check(
-    "GPU-029",
-    title="No clock is set low",
-    causes=(SET_LOW, DEFAULT_LOW, MEMORY_SLOW),
-    about="Clocks can be set (nvidia-smi -ac) and locked (-lgc, -lmc), and stay so until somebody resets"
-    " them or the driver is reloaded.",
-    sources=[
-        "nvidia-smi(1), Applications Clocks, --lock-gpu-clocks; nvml.h, nvmlClocksEventReasons"
-    ],
-)
+@gpu_check("GPU-029")
 def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, ("clock_event_reasons", "clock_set_mhz"), "the clock-event reasons")
     low = []
@@ -43,7 +33,7 @@ def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
         if mhz is not None and mhz < least:
             usual = f"its default is {default}" if default else f"its maximum is {most}"
             params: Params = {"clock": clock, "mhz": mhz, "usual": usual, "option": option}
-            low.append(found(view, SET_LOW, gpu, " ".join(fields), **params))
+            low.append(found(view, CAUSE["clock-set-low"], gpu, " ".join(fields), **params))
     busy = (known(gpu.utilization_percent) or 0) >= _BUSY
     set_to, top = known(gpu.clock_set_mhz), known(gpu.clock_sm_max_mhz) or 0
     held = "applications_clocks_setting" in (known(gpu.clock_event_reasons) or [])
@@ -51,12 +41,14 @@ def clocks_are_not_set_low(view: SnapshotView, gpu: Gpu) -> Verdicts:
         names = "clock_event_reasons clock_set_mhz clock_set_default_mhz clock_sm_max_mhz"
         params = {"load": known(gpu.utilization_percent), "mhz": set_to, "most": top}
         memory = known(gpu.clock_memory_max_mhz)
-        low.append(found(view, DEFAULT_LOW, gpu, names, memory=memory, **params))
+        low.append(found(view, CAUSE["default-clock-holds"], gpu, names, memory=memory, **params))
     now, most = known(gpu.clock_memory_mhz), known(gpu.clock_memory_max_mhz)
     load = known(gpu.utilization_percent) or 0
     if not low and load >= _BUSY and now is not None and now < LOW_UNDER_LOAD * (most or 0):
         names = "clock_memory_mhz clock_memory_max_mhz utilization_percent"
-        low.append(found(view, MEMORY_SLOW, gpu, names, load=load, mhz=now, most=most))
+        low.append(
+            found(view, CAUSE["memory-clock-stuck"], gpu, names, load=load, mhz=now, most=most)
+        )
     yield from low
     if not low:
         yield Passed("no clock is set low")

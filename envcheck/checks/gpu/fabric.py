@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ..driver_on_disk import upstream
-from ..driver_state import NO_GPUS, REPORT, driver_version, fabric_remedy, service
-from ..gpus import RESET, RESETS, address_of, found, judge_gpus
+from ..driver_state import REPORT, driver_version, fabric_remedy, service
+from ..gpus import address_of, found, judge_gpus
 from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, fact, facts_or, known, need
 from ..system_commands import systemctl
-from ..verdicts import Passed, Remedy, Verdicts, check, fail, warn
+from ..verdicts import Passed, Remedy, Verdicts, check, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 MANAGER = "nvidia-fabricmanager"
 LOG = f"journalctl -u {MANAGER} -n 100"
@@ -18,57 +20,10 @@ _NONE_HERE = ("n/a", "not supported", "")
 # Boards whose switches are in trays of their own, with the fabric manager in one of them.
 _MULTI_NODE = ("GB200", "GB300")
 
-_READ_LOG = f"Check the NVLinks and the fabric manager's log. {RESET}"
-NOT_JOINED = fail(
-    "not-joined",
-    "has not joined the NVSwitch fabric",
-    "The GPU has not joined the NVSwitch fabric (state '{state}'; right after boot that takes a minute or"
-    " two): CUDA programs do not start (error 802), or GPUs reach each other over PCIe alone.",
-)
-SHARED = NOT_JOINED.variant(
-    "fabric-shared-with-guests",
-    sentence="The GPU has not joined the NVSwitch fabric (state '{state}'), since the fabric manager is set"
-    " to share it between virtual machines (FABRIC_MODE={mode}): CUDA programs do not start (error 802).",
-)
-JOIN_ERROR = NOT_JOINED.variant(
-    "join-failed",
-    sentence="Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe"
-    " alone, many times slower.",
-)
-UNHEALTHY = fail(
-    "fabric-unhealthy",
-    "has an unhealthy NVSwitch fabric",
-    "The NVSwitch fabric is unhealthy at this GPU: exchange between GPUs is slow or fails.",
-    _READ_LOG,
-    *RESETS,
-)
-LIMITED = warn(
-    "fabric-limited",
-    "has an NVSwitch fabric of limited capacity",
-    "The NVSwitch fabric has limited capacity at this GPU: exchange between GPUs is slower.",
-    "Read the fabric manager's log.",
-    LOG,
-)
-FAULT = UNHEALTHY.variant(
-    "fabric-fault",
-    headline="has a fault in its NVSwitch fabric",
-    sentence="The NVSwitch fabric has a fault at this GPU ({fault}): exchange between GPUs is slow or fails.",
-    cases=("fault",),
-)
-# Of faults that pass, or that only slow the GPU down.
-PASSING_FAULT = FAULT.variant("passing-fabric-fault", severity="warn")
 _PASSING = ("degraded", "recovery", "disconnected")
 
 
-@check(
-    "GPU-012",
-    title="The NVSwitch fabric is set up",
-    causes=(NOT_JOINED, SHARED, JOIN_ERROR, UNHEALTHY, LIMITED, FAULT, PASSING_FAULT),
-    about="On machines with NVSwitch the fabric manager must join each GPU to the fabric. Until then cuInit"
-    " returns 802, or GPUs reach each other only over PCIe; nvidia-smi -L shows no fault.",
-    sources=["pytorch#35710; NVIDIA Fabric Manager User Guide; NVSentinel#883; gpud#1106"],
-    follows=(*NO_GPUS, "KRN-011", "KRN-008"),
-)
+@check("GPU-012")
 def fabric_is_set_up(view: SnapshotView) -> Verdicts:
     return judge_gpus(view, lambda gpu: _fabric(view, gpu))
 
@@ -88,20 +43,35 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Verdicts:
             yield Passed("not joined, and CUDA starts: a single GPU may do without the fabric")
         else:
             advice, mode = _rejoin(view, gpu), _mode(view)
-            cause = SHARED if f"FABRIC_MODE={mode}" in advice.text else NOT_JOINED
+            cause = (
+                CAUSE["fabric-shared-with-guests"]
+                if f"FABRIC_MODE={mode}" in advice.text
+                else CAUSE["not-joined"]
+            )
             yield found(view, cause, gpu, fields, advice=advice, state=state, mode=mode)
         return
     if failed:
-        yield found(view, JOIN_ERROR, gpu, fields, advice=_rejoin(view, gpu), status=status)
+        yield found(
+            view, CAUSE["join-failed"], gpu, fields, advice=_rejoin(view, gpu), status=status
+        )
     for fault in faults:
         if fault == "partition_not_assigned" and "no_partition" in faults:
             continue
-        cause = PASSING_FAULT if any(word in fault for word in _PASSING) else FAULT
+        cause = (
+            CAUSE["passing-fabric-fault"]
+            if any(word in fault for word in _PASSING)
+            else CAUSE["fabric-fault"]
+        )
         yield found(view, cause, gpu, fields, fault=fault.replace("_", " "))
     if failed or faults:
         return
     if health in ("unhealthy", "limited capacity"):
-        yield found(view, UNHEALTHY if health == "unhealthy" else LIMITED, gpu, fields)
+        yield found(
+            view,
+            CAUSE["fabric-unhealthy"] if health == "unhealthy" else CAUSE["fabric-limited"],
+            gpu,
+            fields,
+        )
     elif state.lower() != "completed" or health not in ("healthy", *_NONE_HERE):
         raise NotKnown(f"a fabric in state '{state}', with health '{health}'")
     else:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from ...data import numbers
-from ..gpus import cause, found, gpu_check, need_any, plural
+from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts, fail, warn
+from ..verdicts import Passed, Verdicts, declared_causes, fail, warn
+
+CAUSE = declared_causes(__name__)
 
 WARM_C = 5  # a GPU counts as hot from so many degrees below its slowdown threshold
 
 COOLING = (
     "Check fans, airflow, dust and the room's temperature; passive boards need the server's fans."
 )
-SHOW_HEAT = ("nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc")
-
-TOO_HOT = cause("too-hot")
-NEARLY_TOO_HOT = cause("nearly-too-hot")
 
 
-@gpu_check(
-    "GPU-007",
-    title="The GPUs are cool enough",
-    causes=(TOO_HOT, NEARLY_TOO_HOT),
-    about="At its slowdown temperature a GPU lowers its clocks; a few degrees above it, it switches off. A"
-    " healthy value without load says nothing about training.",
-    sources=["nvidia-smi(1), Temperature; NVSentinel#890; pytorch#153195"],
-    follows=("GPU-008",),
-)
+@gpu_check("GPU-007")
 def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now, margin = known(gpu.temperature_c), _degrees_left(gpu)
     fields = "temperature_c temperature_slowdown_c temperature_margin_c"
@@ -35,9 +25,11 @@ def gpus_are_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
         need(gpu.temperature_c, "the temperature")
         need(gpu.temperature_margin_c, "the temperature's threshold")
     if margin is not None and margin <= 0:
-        yield found(view, TOO_HOT, gpu, fields, at=at)
+        yield found(view, CAUSE["too-hot"], gpu, fields, at=at)
     elif margin is not None and margin <= WARM_C:
-        yield found(view, NEARLY_TOO_HOT, gpu, fields, at=at, degrees=plural(margin, "degree"))
+        yield found(
+            view, CAUSE["nearly-too-hot"], gpu, fields, at=at, degrees=plural(margin, "degree")
+        )
     else:
         yield Passed("below the slowdown temperature")
 
@@ -56,18 +48,7 @@ def memory_limit(gpu: Gpu) -> float | None:
     return limits.get(known(gpu.architecture) or "") if own is None else own
 
 
-MEMORY_HOT = cause("memory-too-hot")
-
-
-@gpu_check(
-    "GPU-030",
-    title="The GPUs' memory is cool enough",
-    causes=(MEMORY_HOT,),
-    about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and"
-    " errors become more frequent. Judged against the board's own limit, or its generation's.",
-    sources=["nvidia-smi(1), Temperature; envcheck/data: memory_temperatures.csv"],
-    follows=("GPU-007",),
-)
+@gpu_check("GPU-030")
 def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
     now = need(gpu.memory_temperature_c, "the memory's temperature")
     limit = memory_limit(gpu)
@@ -75,20 +56,17 @@ def memory_is_cool(view: SnapshotView, gpu: Gpu) -> Verdicts:
         raise Skip("how hot this board's memory may be: not known")
     if now >= limit:
         fields = "memory_temperature_c memory_temperature_max_c temperature_c"
-        yield found(view, MEMORY_HOT, gpu, fields, celsius=now, limit=limit)
+        yield found(view, CAUSE["memory-too-hot"], gpu, fields, celsius=now, limit=limit)
     else:
         yield Passed(f"below {limit} °C")
 
 
-_HEAT = cause("throttled-by-heat")
 # Far from its own limit nothing is hot: so many degrees below the slowdown temperature.
 _COOL_C = 20
-HELD_COOL = cause("slowed-while-cool")
-MISREAD = cause("power-misread")
 _IMPOSSIBLE = 2  # times the highest limit: peaks of milliseconds are less
 # By clock-event reason.
 THROTTLED = {
-    "hw_thermal_slowdown": _HEAT,
+    "hw_thermal_slowdown": CAUSE["throttled-by-heat"],
     "hw_power_brake_slowdown": fail(
         "throttled-by-power-brake",
         "is throttled by the power brake",
@@ -106,7 +84,7 @@ THROTTLED = {
         "Check the reasons under load, and check cooling and power.",
         "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
     ),
-    "sw_thermal_slowdown": _HEAT.variant(
+    "sw_thermal_slowdown": CAUSE["throttled-by-heat"].variant(
         "slowed-by-heat",
         severity="warn",
         sentence="The driver holds the clocks down to keep the GPU or its memory below the temperature"
@@ -126,11 +104,7 @@ _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
 
 @gpu_check(
     "GPU-008",
-    title="Nothing but the power cap holds the clocks back",
-    causes=[*THROTTLED.values(), HELD_COOL, MISREAD],
-    about="The driver reports why a GPU's clocks are below their maximum. Heat and a power brake reduce them"
-    " to half or less: a common cause of a slow machine without an error.",
-    sources=["nvml.h, nvmlClocksEventReasons; NVSentinel#890; pytorch#153195; tensorflow#42572"],
+    causes=[*THROTTLED.values(), CAUSE["slowed-while-cool"], CAUSE["power-misread"]],
 )
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
@@ -138,7 +112,7 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if most and draw > _IMPOSSIBLE * most and "sw_power_cap" in active:
         fields = "power_draw_w power_max_limit_w clock_event_reasons clock_sm_mhz clock_sm_max_mhz"
         mhz = known(gpu.clock_sm_mhz)
-        yield found(view, MISREAD, gpu, fields, draw=draw, most=most, mhz=mhz)
+        yield found(view, CAUSE["power-misread"], gpu, fields, draw=draw, most=most, mhz=mhz)
         return
     reasons = [reason for reason in THROTTLED if reason in active]
     if "hw_slowdown" in reasons and reasons[0] != "hw_slowdown":
@@ -157,7 +131,7 @@ def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
         margin, now = _degrees_left(gpu), known(gpu.temperature_c)
         if reason == "sw_thermal_slowdown" and now is not None and (margin or 0) >= _COOL_C:
             fields += " temperature_slowdown_c temperature_margin_c"
-            yield found(view, HELD_COOL, gpu, fields, celsius=now, degrees=margin)
+            yield found(view, CAUSE["slowed-while-cool"], gpu, fields, celsius=now, degrees=margin)
         else:
             yield found(view, THROTTLED[reason], gpu, f"{fields} {counter}")
     if others := sorted(active - _NORMAL - set(THROTTLED)):
@@ -180,12 +154,7 @@ _PAST = {
 
 @gpu_check(
     "GPU-027",
-    title="Nothing has throttled the GPUs since the driver was loaded",
     causes=_PAST.values(),
-    about="The driver counts how long heat and the machine's power brake have reduced the clocks, so a"
-    " slowdown is visible after the load has ended.",
-    sources=["nvidia-smi(1), Clocks Event Reasons Counters"],
-    follows=("GPU-007", "GPU-008", "GPU-030"),
 )
 def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, [counter for counter, _least in _COUNTERS.values()], "the time of slowdowns")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...data.products import product
-from ..driver_state import REBOOT
 from ..gpus import found, gpu_check
-from ..on_the_bus import link_state
 from ..reading import Gpu, PciDevice, Skip, SnapshotView, fact, known, need
-from ..verdicts import Passed, Verdicts, fail, warn
+from ..verdicts import Passed, Verdicts, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 BUSY_PERCENT = 50
 BUSY_STATES = ("P0", "P1", "P2")
@@ -15,44 +15,8 @@ REPLAYS_LIMIT = 1000
 # GT/s of a PCIe lane by generation: PCI Express Base Specification.
 GENERATION_OF = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 
-BROKEN = fail(
-    "link-broken",
-    "has a slow PCIe link under load",
-    "Under load the PCIe link runs at {short}: copies between host and GPU take that much longer.",
-    "Reseat the GPU or its riser (one with all lanes; in a virtual machine, on its host), or take another"
-    " slot; check the slot's width and generation in the firmware, and compare with the other GPUs.",
-    link_state("{gpu}"),
-    "nvidia-smi --query-gpu=pci.bus_id,pcie.link.gen.current,pcie.link.width.current --format=csv",
-)
-NARROW = BROKEN.variant("link-slow", severity="warn")
-SLOW = NARROW.variant(
-    "link-trained-slow",
-    headline="has a PCIe link that stays slow under load",
-    remedy="The lanes are all there and their speed is not: a link that was trained at a low speed, or whose"
-    " target speed was set low, stays there until it is trained again. Look at the target speed (LnkCtl2) of"
-    " the GPU and of the port above it, then reboot; if that does not help, power off and on, set the slot's"
-    " generation in the firmware, and reseat the GPU or its riser.",
-    commands=("sudo lspci -vv -s {gpu} | grep -iE 'lnk(cap|ctl|sta)'", *BROKEN.commands, REBOOT),
-)
-SMALL_SLOT = warn(
-    "small-slot",
-    "is in a slot with too few lanes",
-    "The slot or riser has x{wired} of the card's x{lanes}: copies between host and GPU take that much"
-    " longer, and jobs on several GPUs wait for this one, or stop with it.",
-    "Put the GPU into a slot with 16 (or 8) lanes, without a riser of one lane.",
-    *BROKEN.commands,
-)
 
-
-@gpu_check(
-    "GPU-010",
-    title="The PCIe link runs at full speed and width",
-    causes=(BROKEN, NARROW, SLOW, SMALL_SLOT),
-    about="A link with fewer lanes or a lower generation than card and slot have slows down data loading and,"
-    " without NVLink, the exchange of gradients. It is judged under load, since an idle GPU lowers its link.",
-    sources=["NVSentinel#890; AlexeyAB/darknet#2807; nvidia-smi(1), GPU Link information"],
-    follows=("PCI-005",),
-)
+@gpu_check("GPU-010")
 def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
     width = need(gpu.pcie_width, "the PCIe link's width")
     generation = need(gpu.pcie_gen, "the PCIe link's generation")
@@ -66,7 +30,9 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
         text = f"{known(slot.slot) or slot.address}: slot x{wired}"
         shown = [view.evidence("machine.pci.devices", text)]
     if wired is not None and lanes is not None and width <= wired <= 2 and wired * 4 <= lanes:
-        yield found(view, SMALL_SLOT, gpu, fields, evidence=shown, wired=wired, lanes=lanes)
+        yield found(
+            view, CAUSE["small-slot"], gpu, fields, evidence=shown, wired=wired, lanes=lanes
+        )
         return
     full = generation >= (known(gpu.pcie_gen_max) or 99) and generation >= min(own or 0, 2)
     if width >= (lanes or 99) and full:
@@ -80,7 +46,13 @@ def link_is_full(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if short:
         few = lanes is not None and width * 4 <= lanes
         slow = not virtual and lanes is not None and width >= min(lanes, wired or lanes)
-        cause = BROKEN if few and (wired or 0) > width else SLOW if slow else NARROW
+        cause = (
+            CAUSE["link-broken"]
+            if few and (wired or 0) > width
+            else CAUSE["link-trained-slow"]
+            if slow
+            else CAUSE["link-slow"]
+        )
         yield found(view, cause, gpu, fields, evidence=shown, short=" and ".join(short))
     elif virtual:
         raise Skip("the PCIe link: a virtual machine does not see the slot that the GPU is in")
@@ -156,27 +128,10 @@ def fastest_of(gpu: Gpu, slot: PciDevice | None) -> int | None:
     return min(most, of_slot or most) if most is not None else None
 
 
-REPLAYS = warn(
-    "pcie-replays",
-    "has errors on its PCIe link",
-    "{replays} packets on the PCIe link had to be sent again since the last reset: its contact is bad.",
-    "Reseat the GPU, its riser or cable, and check whether the count still rises under load.",
-    "nvidia-smi -q -i {gpu} | grep -i replay",
-    "sudo dmesg | grep -i 'pcie.*aer'",
-)
-
-
-@gpu_check(
-    "GPU-018",
-    title="The PCIe link is clean",
-    causes=(REPLAYS,),
-    about="A PCIe link sends a packet again if it arrived damaged. A few replays are normal; thousands"
-    " indicate a bad contact, riser or cable, and cost bandwidth before the GPU falls off the bus.",
-    sources=["nvidia-smi(1), Replays Since Reset"],
-)
+@gpu_check("GPU-018")
 def link_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
     replays = need(gpu.pcie_replays, "the replays on the PCIe link")
     if replays >= REPLAYS_LIMIT:
-        yield found(view, REPLAYS, gpu, "pcie_replays", replays=replays)
+        yield found(view, CAUSE["pcie-replays"], gpu, "pcie_replays", replays=replays)
     else:
         yield Passed("few replays" if replays else "no replay")

@@ -7,7 +7,7 @@ from ...findings.subjects import gpu_subject
 from .. import gpus
 from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
-from ..driver_state import NO_GPUS, REBOOT, REPORT, container
+from ..driver_state import REBOOT, REPORT, container
 from ..gpus import found
 from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
 from ..verdicts import (
@@ -19,46 +19,16 @@ from ..verdicts import (
     Remedy,
     Verdicts,
     check,
-    fail,
-    warn,
+    declared_causes,
 )
+
+CAUSE = declared_causes(__name__)
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
 # NVML's errors on opening a GPU that have a remedy of their own.
 _OWN_REMEDY = (8, 14)  # INSUFFICIENT_POWER, CORRUPTED_INFOROM
 _RESET = 16  # RESET_REQUIRED
-
-CLOSED = warn(
-    "gpu-closed-to-user",
-    "is closed to this user",
-    "{gpu} is closed to this user, whose programs do not find it.",
-)
-LOST = fail(
-    "gpu-lost",
-    "is lost",
-    "{gpu} does not answer the driver: {meaning}; what runs on it hangs or dies.",
-)
-ONLY_ERRORS = fail(
-    "gpu-answers-with-errors",
-    "is lost",
-    "The GPU is still listed, and the driver answers with errors for it ({errors}): it is lost, and what runs"
-    " on it hangs or dies.",
-)
-STOPPED = fail(
-    "gpu-stops-answering",
-    "is stuck",
-    "{stopped}: the GPU hangs, and so will nvidia-smi, monitoring, and what runs on it.",
-)
-SOME_ERRORS = warn(
-    "gpu-answers-some-with-errors",
-    "has facts that the driver cannot read",
-    "The driver answers with errors for this GPU ({errors}) and not for its peers: a sensor, its firmware or"
-    " its connection may be failing.",
-    f"See what the kernel's log says about it. {gpus.RESET} If it stays so, have the board diagnosed.",
-    _KERNEL_LOG,
-    *gpus.RESETS,
-)
 
 
 _AFTER_THE_LOG = Remedy(
@@ -68,15 +38,7 @@ _AFTER_THE_LOG = Remedy(
 )
 
 
-@check(
-    "GPU-001",
-    title="No GPU is lost",
-    causes=(CLOSED, LOST, ONLY_ERRORS, STOPPED, SOME_ERRORS),
-    about="A GPU that has fallen off the bus, hangs, or whose firmware died is still counted but does not"
-    " answer.",
-    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-008", "GPU-032"),
-)
+@check("GPU-001")
 def no_gpu_is_lost(view: SnapshotView) -> Verdicts:
     lost = facts_or(view.machine.nvml, Nvml).lost
     for place, entry in enumerate(lost):
@@ -95,14 +57,14 @@ def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     evidence = [view.evidence(f"machine.nvml.lost[{place}]", shown)]
     own = Remedy(code.remedy, list(code.commands))
     if entry.code == _PERMISSION:
-        return CLOSED.found([subject], evidence, advice=own, gpu=subject.text)
+        return CAUSE["gpu-closed-to-user"].found([subject], evidence, advice=own, gpu=subject.text)
     if entry.code == _RESET:
         own = gpus.reset(gpu, "The driver asks for a reset.")
     elif entry.code not in _OWN_REMEDY:
         own = _bring_back(view)
     evidence += _log_evidence(view, address)
     params: Params = {"gpu": subject.text, "meaning": code.meaning, "error": entry.code}
-    return LOST.found([subject], evidence, advice=own, **params)
+    return CAUSE["gpu-lost"].found([subject], evidence, advice=own, **params)
 
 
 def _bring_back(view: SnapshotView, hangs: bool = False) -> Remedy:
@@ -141,16 +103,31 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
     log, stopped = _log_evidence(view, address), known(gpu.stopped)
     if stopped is not None:
         advice = _bring_back(view, hangs=True)
-        yield found(view, STOPPED, gpu, "stopped", evidence=log, advice=advice, stopped=stopped)
+        yield found(
+            view,
+            CAUSE["gpu-stops-answering"],
+            gpu,
+            "stopped",
+            evidence=log,
+            advice=advice,
+            stopped=stopped,
+        )
     elif gpus.is_lost(gpu):
         vital = {name: code for name, code in errors.items() if name in gpus.VITAL}
         shown = vital or {name: code for name, code in errors.items() if code == gpus.LOST}
         advice = _bring_back(view)
         if gpus.RESET_REQUIRED in shown.values():
             advice = gpus.reset(gpu, "The driver asks for a reset.")
-        yield _with_errors(view, ONLY_ERRORS, gpu, shown, log, advice)
+        yield _with_errors(view, CAUSE["gpu-answers-with-errors"], gpu, shown, log, advice)
     elif own := _own_errors(view, gpu, errors):
-        yield _with_errors(view, SOME_ERRORS, gpu, own, log, _AFTER_THE_LOG if log else None)
+        yield _with_errors(
+            view,
+            CAUSE["gpu-answers-some-with-errors"],
+            gpu,
+            own,
+            log,
+            _AFTER_THE_LOG if log else None,
+        )
     else:
         yield Passed("every GPU answers")
 
@@ -183,22 +160,7 @@ def _with_errors(
     return found(view, cause, gpu, fields, evidence=log, advice=advice, errors=words)
 
 
-RECOVERY = fail(
-    "recovery-action",
-    "needs a recovery",
-    "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
-)
-
-
-@gpus.gpu_check(
-    "GPU-006",
-    title="The driver asks for no recovery of a GPU",
-    causes=(RECOVERY,),
-    about="After an error the driver reports what a GPU needs: nothing, a reset, a reboot, or that its jobs"
-    " end first. Until that is done, the results of this GPU and its neighbours are not reliable.",
-    sources=["nvml.h, nvmlDeviceGpuRecoveryAction_t; nvidia-smi(1), GPU Recovery Action"],
-    follows=("GPU-001", "KRN-008", "GPU-002", "GPU-003", "GPU-004", "GPU-012", "GPU-031"),
-)
+@gpus.gpu_check("GPU-006")
 def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     action, fields = known(gpu.recovery_action), "recovery_action"
     asking = [name for name, code in gpus.errors_of(gpu).items() if code == gpus.RESET_REQUIRED]
@@ -208,7 +170,7 @@ def no_recovery_needed(view: SnapshotView, gpu: Gpu) -> Verdicts:
         action, fields = "Reset", " ".join(asking[:3])
     if action is not None and action.strip().lower() not in ("none", "n/a", ""):
         advice = gpus.recovery(action, known(gpu.pci_address))
-        yield found(view, RECOVERY, gpu, fields, advice=advice, action=action)
+        yield found(view, CAUSE["recovery-action"], gpu, fields, advice=advice, action=action)
     else:
         gpus.need_any(gpu, ("recovery_action", "reset_required"), "the recovery action")
         yield Passed("no recovery action is asked for")

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from ..gpus import cause, found, gpu_check, need_any, plural
+from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts
+from ..verdicts import Passed, Verdicts, declared_causes
 
-_MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
+CAUSE = declared_causes(__name__)
+
 # Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
 RETIRED_PAGES_LIMIT = 60
 # On-chip memory by its protection: the fields' name, and the errors in one bank that NVIDIA tolerates.
 _SRAM = {"parity": ("parity", 4), "SEC-DED": ("secded", 2)}
 
-UNCORRECTABLE = cause("uncorrectable-errors")
-PAST_UNCORRECTABLE = cause("past-uncorrectable-errors")
 # NVIDIA names no limit for corrected errors: this many are no background radiation.
 _MANY_CORRECTED = 100_000
-CORRECTED = cause("many-corrected-errors")
 
 
-@gpu_check(
-    "GPU-002",
-    title="No uncorrectable memory error",
-    causes=(UNCORRECTABLE, PAST_UNCORRECTABLE, CORRECTED),
-    about="An uncorrectable error since the driver was loaded (volatile) has killed the program that met"
-    " it. If it was not contained, the results of other programs are wrong.",
-    sources=[f"{_MEMORY_ERRORS}; XID 48, 94, 95"],
-    follows=("GPU-003", "GPU-004", "GPU-031"),
-)
+@gpu_check("GPU-002")
 def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
     recent, ever = known(gpu.ecc_uncorrected_volatile), known(gpu.ecc_uncorrected_aggregate)
     if known(gpu.ecc_enabled) is False:
@@ -43,13 +33,23 @@ def no_uncorrectable_error(view: SnapshotView, gpu: Gpu) -> Verdicts:
     fields = "ecc_uncorrected_volatile ecc_uncorrected_aggregate"
     errors = plural(now if now > 0 else past, "uncorrectable memory error")
     if now > 0:
-        yield found(view, UNCORRECTABLE, gpu, fields, errors=errors, count=now)
+        yield found(view, CAUSE["uncorrectable-errors"], gpu, fields, errors=errors, count=now)
     elif past > 0:
         since = "none since the driver was loaded" if recent is not None else "when is not known"
-        yield found(view, PAST_UNCORRECTABLE, gpu, fields, errors=errors, since=since, count=past)
+        yield found(
+            view,
+            CAUSE["past-uncorrectable-errors"],
+            gpu,
+            fields,
+            errors=errors,
+            since=since,
+            count=past,
+        )
     corrected = known(gpu.ecc_corrected_volatile) or 0
     if corrected >= _MANY_CORRECTED:
-        yield found(view, CORRECTED, gpu, "ecc_corrected_volatile", count=corrected)
+        yield found(
+            view, CAUSE["many-corrected-errors"], gpu, "ecc_corrected_volatile", count=corrected
+        )
     elif now <= 0 and past <= 0:
         yield Passed("no uncorrectable error")
 
@@ -58,96 +58,69 @@ def _sram(gpu: Gpu, period: str) -> int:
     return sum(known(getattr(gpu, f"sram_{name}_{period}")) or 0 for name, _most in _SRAM.values())
 
 
-SRAM_ERRORS = cause("sram-errors")
-SRAM_THRESHOLD = cause("sram-threshold-exceeded")
-
-
-@gpu_check(
-    "GPU-031",
-    title="No uncorrectable error in on-chip memory",
-    causes=(SRAM_ERRORS, SRAM_THRESHOLD),
-    about="Caches, register files and other memory on the chip (SRAM) have no spare rows, so a reset clears"
-    " an error and repairs nothing. More than four (parity) or two (SEC-DED) in one bank call for an RMA.",
-    sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), ECC Errors; XID 48, 94, 95"],
-)
+@gpu_check("GPU-031")
 def sram_is_clean(view: SnapshotView, gpu: Gpu) -> Verdicts:
     counters = {f"sram_{name}_volatile": kind for kind, (name, _most) in _SRAM.items()}
     need_any(gpu, (*counters, "sram_threshold_exceeded"), "errors of on-chip memory")
     if known(gpu.sram_threshold_exceeded):
-        yield found(view, SRAM_THRESHOLD, gpu, "sram_threshold_exceeded")
+        yield found(view, CAUSE["sram-threshold-exceeded"], gpu, "sram_threshold_exceeded")
     recent = {name: count for name in counters if (count := known(getattr(gpu, name)))}
     for name, count in recent.items():
         kind = counters[name]
         errors = plural(count, f"uncorrectable {kind} error") + " in on-chip memory"
-        yield found(view, SRAM_ERRORS, gpu, name, errors=errors, tolerated=_SRAM[kind][1])
+        yield found(view, CAUSE["sram-errors"], gpu, name, errors=errors, tolerated=_SRAM[kind][1])
     if not recent and not known(gpu.sram_threshold_exceeded):
         yield Passed("no uncorrectable error in on-chip memory")
 
 
-REMAP_FAILED = cause("remapping-failed")
-REMAP_PENDING = cause("remapping-pending")
-UNREPAIRABLE = cause("unrepairable-memory")
-REPAIR_PENDING = cause("repair-pending")
 _REPAIRS = {"channel": "channel of the memory", "tpc": "texture processing cluster (TPC)"}
 # A bank of memory has so many spare rows: a GPU that has used as many and needs another one wears out.
 _MANY_ROWS = 8
-REMAPS_AGAIN = cause("remapping-again-and-again")
-FEW_SPARE_ROWS = cause("few-spare-rows")
 
 
-@gpu_check(
-    "GPU-003",
-    title="Row remapping and repairs are complete",
-    causes=(
-        UNREPAIRABLE,
-        REPAIR_PENDING,
-        REMAP_FAILED,
-        REMAP_PENDING,
-        REMAPS_AGAIN,
-        FEW_SPARE_ROWS,
-    ),
-    about="GPUs since Ampere replace a bad row of memory with a spare one at the next reset. This fails if"
-    " a bank has no spare rows, if the row was remapped before, or after 512 rows in all.",
-    sources=[f"{_MEMORY_ERRORS}, RMA Policy; nvidia-smi(1), Remapped Rows; XID 63, 64"],
-)
+@gpu_check("GPU-003")
 def remapping_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
     if known(gpu.unrepairable_memory):
-        yield found(view, UNREPAIRABLE, gpu, "unrepairable_memory remap_uncorrectable")
+        yield found(
+            view, CAUSE["unrepairable-memory"], gpu, "unrepairable_memory remap_uncorrectable"
+        )
         return
     repairs = [name for name in _REPAIRS if known(getattr(gpu, f"{name}_repair_pending"))]
     for name in repairs:
-        yield found(view, REPAIR_PENDING, gpu, f"{name}_repair_pending", part=_REPAIRS[name])
+        yield found(
+            view, CAUSE["repair-pending"], gpu, f"{name}_repair_pending", part=_REPAIRS[name]
+        )
     if failed is None and pending is None:
         need(gpu.remap_failed, "row remapping")
     count = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
     empty, low = known(gpu.remap_banks_none), known(gpu.remap_banks_low)
     if failed:
-        yield found(view, REMAP_FAILED, gpu, "remap_failed remap_uncorrectable remap_banks_none")
+        yield found(
+            view,
+            CAUSE["remapping-failed"],
+            gpu,
+            "remap_failed remap_uncorrectable remap_banks_none",
+        )
     elif empty or low:
         banks, rows = plural(empty or low or 0, "memory bank"), "no" if empty else "few"
         fields = "remap_banks_none remap_banks_low remap_uncorrectable"
-        yield found(view, FEW_SPARE_ROWS, gpu, fields, banks=banks, rows=rows)
+        yield found(view, CAUSE["few-spare-rows"], gpu, fields, banks=banks, rows=rows)
     if pending:
         fields = "remap_pending remap_correctable remap_uncorrectable"
         again = count >= _MANY_ROWS
-        yield found(view, REMAPS_AGAIN if again else REMAP_PENDING, gpu, fields, rows=count)
+        yield found(
+            view,
+            CAUSE["remapping-again-and-again"] if again else CAUSE["remapping-pending"],
+            gpu,
+            fields,
+            rows=count,
+        )
     if not failed and not pending and not empty and not repairs:
         yield Passed(f"{count} rows remapped" if count else "no row remapped")
 
 
-RETIREMENT_PENDING = cause("retirement-pending")
-PAGES_USED_UP = cause("too-many-retired-pages")
-
-
-@gpu_check(
-    "GPU-004",
-    title="Page retirement is complete, and pages are left",
-    causes=(RETIREMENT_PENDING, PAGES_USED_UP),
-    about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones, when"
-    " the driver is reloaded or the GPU is reset. A board has room for 64; at 60 it is due for replacement.",
-    sources=["NVIDIA Dynamic Page Retirement; XID 48, 63"],
-)
+@gpu_check("GPU-004")
 def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     pending = known(gpu.retired_pending)
     counts = [known(gpu.retired_single_bit), known(gpu.retired_double_bit)]
@@ -156,8 +129,8 @@ def retirement_is_complete(view: SnapshotView, gpu: Gpu) -> Verdicts:
     pages = sum(count or 0 for count in counts)
     fields = "retired_pending retired_single_bit retired_double_bit"
     if pending:
-        yield found(view, RETIREMENT_PENDING, gpu, fields)
+        yield found(view, CAUSE["retirement-pending"], gpu, fields)
     if pages >= RETIRED_PAGES_LIMIT:
-        yield found(view, PAGES_USED_UP, gpu, fields, pages=pages)
+        yield found(view, CAUSE["too-many-retired-pages"], gpu, fields, pages=pages)
     elif not pending:
         yield Passed(f"{pages} pages retired" if pages else "no page retired")

@@ -9,51 +9,29 @@ from ...data.cuda import rows
 from ...data.products import is_data_centre
 from ...data.versions import parse_version
 from ..driver_state import container, on_windows, on_wsl, service
-from ..gpus import cause, found, gpu_check, plural
+from ..gpus import found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
-from ..verdicts import Params, Passed, Verdicts
+from ..verdicts import Params, Passed, Verdicts, declared_causes
 
-MIG_PENDING = cause("mig-change-pending")
-MIG_EMPTY = cause("mig-without-instances")
+CAUSE = declared_causes(__name__)
 
 
-@gpu_check(
-    "GPU-011",
-    title="A GPU with MIG on has instances",
-    causes=(MIG_PENDING, MIG_EMPTY),
-    about="With MIG on, a GPU offers its instances instead of itself. Without instances, CUDA and every"
-    " framework see no device although nvidia-smi lists the GPU.",
-    sources=["pytorch#95784; NVIDIA Multi-Instance GPU User Guide"],
-)
+@gpu_check("GPU-011")
 def mig_has_instances(view: SnapshotView, gpu: Gpu) -> Verdicts:
     enabled = need(gpu.mig_enabled, "MIG")
     pending = known(gpu.mig_pending)
     if pending is not None and pending != enabled:
         mode = "on" if pending else "off"
-        yield found(view, MIG_PENDING, gpu, "mig_enabled mig_pending", mode=mode)
+        yield found(view, CAUSE["mig-change-pending"], gpu, "mig_enabled mig_pending", mode=mode)
     if not enabled:
         yield Passed("MIG is off")
     elif instances := need(gpu.mig_instances, "the MIG instances"):
         yield Passed(plural(len(instances), "MIG instance"))
     else:
-        yield found(view, MIG_EMPTY, gpu, "mig_enabled mig_instances")
+        yield found(view, CAUSE["mig-without-instances"], gpu, "mig_enabled mig_instances")
 
 
-PROHIBITED = cause("compute-prohibited")
-EXCLUSIVE = cause("compute-exclusive-and-taken")
-
-
-ONE_THREAD = cause("compute-exclusive-thread")
-
-
-@gpu_check(
-    "GPU-014",
-    title="The compute mode lets programs in",
-    causes=(PROHIBITED, EXCLUSIVE, ONE_THREAD),
-    about="In compute mode Prohibited no CUDA program can use the GPU. In Exclusive_Process one process at a"
-    " time can, which a scheduler or MPS may need.",
-    sources=["nvidia-smi(1), Compute Mode; cuda.h, CUDA_ERROR_DEVICE_UNAVAILABLE"],
-)
+@gpu_check("GPU-014")
 def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
     mode = need(gpu.compute_mode, "the compute mode")
     name = mode.lower().replace(" ", "_")
@@ -61,29 +39,18 @@ def compute_mode_is_open(view: SnapshotView, gpu: Gpu) -> Verdicts:
     shared = mps is not None and known(mps.running)
     taken = any(process.kind in ("C", "C+G") for process in known(gpu.processes) or [])
     if "prohibited" in name:
-        yield found(view, PROHIBITED, gpu, "compute_mode")
+        yield found(view, CAUSE["compute-prohibited"], gpu, "compute_mode")
     elif "thread" in name:
-        yield found(view, ONE_THREAD, gpu, "compute_mode")
+        yield found(view, CAUSE["compute-exclusive-thread"], gpu, "compute_mode")
     elif "exclusive" in name and taken and not shared:
-        yield found(view, EXCLUSIVE, gpu, "compute_mode processes")
+        yield found(view, CAUSE["compute-exclusive-and-taken"], gpu, "compute_mode processes")
     elif "exclusive" not in name and name != "default":
         raise NotKnown(f"the compute mode '{mode}'")
     else:
         yield Passed(mode)
 
 
-NOT_PERSISTENT = cause("persistence-off")
-DAEMON_IDLE = cause("persistence-off-beside-daemon")
-
-
-@gpu_check(
-    "GPU-015",
-    title="Persistence keeps the driver ready on headless GPUs",
-    causes=(NOT_PERSISTENT, DAEMON_IDLE),
-    about="Without persistence mode or the persistence daemon, the driver stops a GPU when its last program"
-    " ends and starts it for the next one. That takes seconds and loses settings.",
-    sources=["NVIDIA Driver Persistence"],
-)
+@gpu_check("GPU-015")
 def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
     if on_windows(view) or on_wsl(view):
         raise Skip("Windows has no persistence mode")
@@ -99,23 +66,15 @@ def persistence_is_on(view: SnapshotView, gpu: Gpu) -> Verdicts:
     elif isinstance(gpu.processes, Unavailable) and gpu.processes.unavailable == "not-collected":
         need(gpu.processes, "whether anything draws on it")
     else:
-        yield found(view, DAEMON_IDLE if running else NOT_PERSISTENT, gpu, "persistence")
+        yield found(
+            view,
+            CAUSE["persistence-off-beside-daemon"] if running else CAUSE["persistence-off"],
+            gpu,
+            "persistence",
+        )
 
 
-UNLICENSED = cause("vgpu-unlicensed")
-
-
-NO_LICENCE_SERVICE = cause("vgpu-licensing-not-installed")
-
-
-@gpu_check(
-    "GPU-017",
-    title="The vGPU is licensed",
-    causes=(UNLICENSED, NO_LICENCE_SERVICE),
-    about="A virtual GPU without a licence starts at full speed and becomes slower and slower after some"
-    " minutes; in the end CUDA is refused.",
-    sources=["NVIDIA Virtual GPU Client Licensing User Guide"],
-)
+@gpu_check("GPU-017")
 def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     licence = need(gpu.vgpu_licence, "a vGPU licence")
     status = licence.lower()
@@ -126,21 +85,11 @@ def vgpu_is_licensed(view: SnapshotView, gpu: Gpu) -> Verdicts:
     else:
         daemon = service(view, "nvidia-gridd")
         lacks = daemon is not None and known(daemon.installed) is False
-        cause = NO_LICENCE_SERVICE if lacks else UNLICENSED
+        cause = CAUSE["vgpu-licensing-not-installed"] if lacks else CAUSE["vgpu-unlicensed"]
         yield found(view, cause, gpu, "vgpu_licence virtualization", licence=licence)
 
 
-TOO_OLD = cause("too-old-for-cuda")
-
-
-@gpu_check(
-    "GPU-020",
-    title="Current CUDA makes code for the GPU's compute capability",
-    causes=(TOO_OLD,),
-    about="Each CUDA toolkit generates code for a range of compute capabilities; old ones are dropped, and"
-    " code built by a newer toolkit does not run on them.",
-    sources=["CMake, CMakeCUDAArchitecturesAll; NVIDIA CUDA Toolkit 13.0 release notes"],
-)
+@gpu_check("GPU-020")
 def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
     own = need(gpu.compute_capability, "the compute capability")
     entry = capability(own)
@@ -153,7 +102,9 @@ def capability_is_current(view: SnapshotView, gpu: Gpu) -> Verdicts:
             "capability": own,
             "architecture": entry.architecture,
         }
-        yield found(view, TOO_OLD, gpu, "compute_capability architecture", **params)
+        yield found(
+            view, CAUSE["too-old-for-cuda"], gpu, "compute_capability architecture", **params
+        )
     elif entry.last_cuda:
         yield Passed(f"{called}: up to CUDA {entry.last_cuda}")
     else:

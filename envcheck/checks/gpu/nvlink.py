@@ -3,71 +3,26 @@
 from __future__ import annotations
 
 from ...data.products import product
-from ..driver_state import NO_GPUS, on_wsl
+from ..driver_state import on_wsl
 from ..gpus import found, gpu_path, judge_gpus
-from ..on_the_bus import BRIDGES
 from ..peer_groups import is_vgpu
 from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
-from ..system_commands import systemctl
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, warn
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, declared_causes
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
+
+CAUSE = declared_causes(__name__)
 
 # Errors since the driver was loaded, of which a few are normal on a link; recoveries retrain it.
 _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
 # GPUs on a baseboard whose NVLinks go from GPU to GPU: a machine with all of them has all the links.
 _WHOLE_BOARDS = (4, 8, 16)
 
-_LINKS = ("nvidia-smi nvlink -s -i {gpu}", "nvidia-smi nvlink -e -i {gpu}")
-FEWER = warn(
-    "nvlinks-down",
-    "has NVLinks that are down",
-    "{up} NVLinks are up, {beside}: exchange with other GPUs is slower.",
-    "Check which links are down or count errors; reset the GPUs, then reseat the board or bridge.",
-    *_LINKS,
-)
 # Cards whose links all go to one bridge have no more; of others a part may lead nowhere.
 _ONE_BRIDGE = 4
-HALF_BRIDGE = FEWER.variant(
-    "bridge-half-up",
-    headline="has a half-connected NVLink bridge",
-    sentence="{up} of the {links} NVLinks of its bridge are up: collectives may hang, and exchange with the"
-    " other card is slower.",
-    remedy="Switch the machine off, reseat the NVLink bridge on both cards, and check that all links are up.",
-)
-ALL_DOWN = warn(
-    "no-nvlink",
-    "has no NVLink",
-    "{state}, {beside}: it exchanges data with other GPUs over PCIe, many times slower.",
-    "Check whether the NVSwitches are on the bus and their fabric manager runs, then reset all GPUs together"
-    " or reboot; if that does not help, have the baseboard checked.",
-    "nvidia-smi topo -m",
-    _LINKS[0],
-    systemctl("status", "nvidia-fabricmanager --no-pager"),
-)
-IN_GUEST = ALL_DOWN.variant(
-    "no-nvlink-in-guest",
-    remedy="The host decides this: its fabric manager must run and put these GPUs into one partition, or the"
-    " NVSwitches must be passed into this machine together with all GPUs of the board; with a cloud, take"
-    " the type of machine that has NVLink.",
-    commands=("nvidia-smi topo -m", "nvidia-smi nvlink -s", BRIDGES),
-)
-NOISY = FEWER.variant(
-    "nvlink-errors",
-    headline="has NVLinks with errors",
-    sentence="NVLink counts many errors: bandwidth is lost, and collectives may hang.",
-)
 
 
-@check(
-    "GPU-013",
-    title="Every NVLink is up and clean",
-    causes=(FEWER, HALF_BRIDGE, ALL_DOWN, IN_GUEST, NOISY),
-    about="An NVLink that is down while others are up, or that counts thousands of errors, costs bandwidth"
-    " between GPUs, and may make collectives hang.",
-    sources=["NVSentinel#890; stanford_alpaca#32; vllm#16336; NVIDIA Fabric Manager User Guide"],
-    follows=(*NO_GPUS, "GPU-012"),
-)
+@check("GPU-013")
 def nvlinks_are_up(view: SnapshotView) -> Verdicts:
     named: dict[Maybe[str], dict[int, int | None]] = {}
     for gpu in view.gpus:
@@ -100,7 +55,7 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
     states = [known(link.active) for link in links]
     if not _built_in(gpu) and 0 < up < len(links) <= _ONE_BRIDGE and None not in states:
         shown = [_evidence(view, gpu, f"{states.count(False)} down")]
-        yield found(view, HALF_BRIDGE, gpu, "", evidence=shown, up=up, links=len(links))
+        yield found(view, CAUSE["bridge-half-up"], gpu, "", evidence=shown, up=up, links=len(links))
         return
     noisy = [
         f"link {link.link}: {known(getattr(link, counter))} {counter.replace('_', ' ')}"
@@ -109,7 +64,13 @@ def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Verdic
         if (known(getattr(link, counter)) or 0) >= limit
     ]
     if noisy:
-        yield found(view, NOISY, gpu, "", evidence=[_evidence(view, gpu, "; ".join(noisy[:6]))])
+        yield found(
+            view,
+            CAUSE["nvlink-errors"],
+            gpu,
+            "",
+            evidence=[_evidence(view, gpu, "; ".join(noisy[:6]))],
+        )
     else:
         yield Passed(f"{up} links up" if up else "no NVLink in use")
 
@@ -120,9 +81,9 @@ def _too_few(view: SnapshotView, gpu: Gpu, up: int, most: int, wired: int) -> Fi
     text = f"down: {word} {', '.join(down)}" if down else "no link is listed"
     shown = [_evidence(view, gpu, text)]
     beside = f"{most} on its peers" if most > up else f"{wired} on this product"
-    cause = FEWER if up else ALL_DOWN
+    cause = CAUSE["nvlinks-down"] if up else CAUSE["no-nvlink"]
     if not up and not most and in_virtual_machine(view, gpu):
-        cause = IN_GUEST
+        cause = CAUSE["no-nvlink-in-guest"]
     none = isinstance(gpu.nvlinks, Unavailable)
     state = "NVML says that NVLink is not supported here" if none else "No NVLink is up"
     return found(view, cause, gpu, "", evidence=shown, up=up, beside=beside, state=state)

@@ -9,13 +9,14 @@ import msgspec
 
 from ...data.products import is_data_centre
 from ...findings.subjects import gpu_subject
-from ..driver_state import HOLDERS, NO_GPUS
+from ..driver_state import HOLDERS
 from ..gpus import address_of, found, judge_gpus
 from ..peer_groups import Outlier, groups, is_vgpu, of_many_makers, outliers
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import Cause, Evidence, Passed, Unjudged, Verdicts, check, warn
+from ..verdicts import Cause, Evidence, Passed, Unjudged, Verdicts, check, declared_causes
 
-_QUERY = "nvidia-smi --query-gpu=index,pci.bus_id,{} --format=csv"
+CAUSE = declared_causes(__name__)
+
 _NEAR = 0.02  # the share of a value by which boards may differ
 _MUCH_LESS = 0.9
 
@@ -90,42 +91,14 @@ def _evidence(view: SnapshotView, facts: list[tuple[Shared, Outlier]]) -> list[E
     return shown
 
 
-OTHER_MEMORY = warn(
-    "other-memory",
-    "has another size of memory than its peers",
-    "It differs from the other GPUs of its name: {values}. Work that is divided evenly fits only the"
-    " smallest of them.",
-    "Compare the GPUs; if the difference stays after a power cycle, look for a mode that takes memory"
-    " away (MIG, vGPU) and for a firmware setting (Above 4G decoding), and have the board diagnosed.",
-    _QUERY.format("memory.total,ecc.mode.current"),
-    "nvidia-smi -q -d MEMORY -i {gpu}",
-)
-LESS_MEMORY = OTHER_MEMORY.variant("less-memory", severity="fail")
 _MEMORY = [Shared("memory_total_mib", "memory", " MiB"), Shared("bar1_total_mib", "BAR1", " MiB")]
 
 
-@check(
-    "GPU-021",
-    title="GPUs of one name have the same memory",
-    causes=(OTHER_MEMORY, LESS_MEMORY),
-    about="A GPU that reports less memory than the others of its name in the machine runs out of memory"
-    " first, and with it every job that divides its work evenly.",
-    sources=["nvidia-smi(1), FB Memory Usage, BAR1 Memory Usage"],
-    follows=(*NO_GPUS, "GPU-022", "GPU-003"),
-)
+@check("GPU-021")
 def memory_is_equal(view: SnapshotView) -> Verdicts:
-    return compared(view, _MEMORY, OTHER_MEMORY, LESS_MEMORY)
+    return compared(view, _MEMORY, CAUSE["other-memory"], CAUSE["less-memory"])
 
 
-OTHER_POWER = warn(
-    "other-power-or-clocks",
-    "has another power limit or clocks than its peers",
-    "It differs from the other GPUs of its name: {values}. The slowest GPU sets the pace of a job that all"
-    " share.",
-    "Check which limit the board has by default, and set that unless somebody wants another; if the"
-    " board's own limits or clocks differ, compare VBIOS and part numbers, and ask the vendor.",
-    _QUERY.format("vbios_version,power.limit,power.default_limit,power.max_limit,clocks.max.sm"),
-)
 _POWER = [
     Shared("power_limit_w", "power limit", " W"),
     Shared("power_default_limit_w", "default power limit", " W"),
@@ -135,43 +108,19 @@ _POWER = [
 ]
 
 
-@check(
-    "GPU-024",
-    title="GPUs of one name may draw the same power, and reach the same clocks",
-    causes=(OTHER_POWER,),
-    about="In a job that all GPUs share, the slowest sets the pace. A GPU with other limits than its peers is"
-    " another variant of the board, has other firmware, or a limit that somebody set.",
-    sources=["nvidia-smi(1), Power Readings, Max Clocks"],
-    follows=(*NO_GPUS, "GPU-009"),
-)
+@check("GPU-024")
 def power_is_equal(view: SnapshotView) -> Verdicts:
-    return compared(view, _POWER, OTHER_POWER)
+    return compared(view, _POWER, CAUSE["other-power-or-clocks"])
 
 
-ECC_OFF = warn(
-    "ecc-off",
-    "has ECC off",
-    "ECC is off, and this product is sold with ECC on: memory errors go unnoticed, and results may be wrong.",
-    "Switch it on, stop what uses the GPUs, and reset them (or reboot).",
-)
-
-
-@check(
-    "GPU-022",
-    title="ECC is on where the product has it on",
-    causes=(ECC_OFF,),
-    about="Data-centre GPUs come with ECC on: if it is off, memory errors go unnoticed. The mode is stored in"
-    " the board's InfoROM and comes with it from another machine; a change takes effect at the next reset.",
-    sources=["nvidia-smi(1), Ecc Mode; envcheck/data/data_centre_gpus.csv"],
-    follows=NO_GPUS,
-)
+@check("GPU-022")
 def ecc_is_as_sold(view: SnapshotView) -> Verdicts:
     off: list[Gpu] = []
     verdicts = list(judge_gpus(view, lambda gpu: _ecc(gpu, off)))
     if off:
         addresses = ",".join(map(address_of, off))
         reset = f"sudo nvidia-smi --gpu-reset -i {addresses}"
-        yield ECC_OFF.found(
+        yield CAUSE["ecc-off"].found(
             [gpu_subject(gpu) for gpu in off],
             [view.gpu_evidence(gpu, "ecc_enabled") for gpu in off],
             commands=[f"sudo nvidia-smi -i {addresses} -e 1", HOLDERS, reset],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
+from ..driver_state import container, on_windows, on_wsl, service
 from ..gpus import found, judge_gpus, minor_of
 from ..reading import Gpu, SnapshotView, known, need
 from ..target import framework, variables_if_known
-from ..verdicts import Params, Passed, Remedy, Verdicts, check, warn
+from ..verdicts import Params, Passed, Remedy, Verdicts, check, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 JAX_TAKES = 0.75  # "GPU memory allocation" in JAX's documentation; XLA_PYTHON_CLIENT_MEM_FRACTION
@@ -18,48 +20,8 @@ _GROWTH = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # JAX",
 }
 
-MEMORY_FULL = warn(
-    "memory-full",
-    "has little free memory",
-    "{used} of {total} MiB are in use{by}: what starts now will run out of memory.",
-)
-NO_ROOM_FOR_JAX = MEMORY_FULL.variant(
-    "no-room-for-jax",
-    headline="has less free memory than JAX takes",
-    sentence="{used} of {total} MiB are in use{by}, and JAX takes {share} % of the GPU's memory when it"
-    " starts: it gets less, and fails then, or has none left for cuDNN ('DNN library initialization"
-    " failed').",
-)
-ORPHANED = warn(
-    "memory-without-process",
-    "has memory in use without a process",
-    "{used} MiB are in use and no process is listed: a crashed job or a container may hold them.",
-    "Find out who has the device open, and stop it if it is a leftover.",
-    "sudo fuser -v /dev/nvidia*",
-    "docker ps",
-)
-IDLE_MPS = warn(
-    "idle-mps-daemon",
-    "an unused MPS daemon is running",
-    "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
-    " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang or"
-    " fail with it.",
-    "Stop it, unless somebody needs it; if it is wanted, set the mode and start it again.",
-    "echo quit | sudo nvidia-cuda-mps-control",
-    "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
-    "sudo nvidia-cuda-mps-control -d",
-)
 
-
-@check(
-    "GPU-016",
-    title="The GPUs' memory is free",
-    causes=(MEMORY_FULL, NO_ROOM_FOR_JAX, ORPHANED, IDLE_MPS),
-    about="TensorFlow and JAX request nearly all memory when training starts. A TensorFlow that finds no"
-    " free memory reports 'cuDNN failed to initialize' instead.",
-    sources=["nvidia-smi(1), Processes; NVIDIA Multi-Process Service; tensorflow#32548"],
-    follows=NO_GPUS,
-)
+@check("GPU-016")
 def memory_is_free(view: SnapshotView) -> Verdicts:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
     daemon = service(view, _MPS)
@@ -70,7 +32,7 @@ def memory_is_free(view: SnapshotView) -> Verdicts:
     if daemon is not None and known(daemon.running) and not meant:
         running = view.evidence("machine.kernel.services", f"{_MPS} is running")
         shown = [view.gpu_evidence(gpu, "compute_mode") for gpu in view.gpus[:1]]
-        yield IDLE_MPS.found(evidence=[running, *shown])
+        yield CAUSE["idle-mps-daemon"].found(evidence=[running, *shown])
 
 
 def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
@@ -85,10 +47,10 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
         shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names))
         params: Params = {"used": used, "total": total, "by": f" by {shown}" if shown else ""}
         params["share"] = f"{jax:.0%}".rstrip("%")
-        cause = MEMORY_FULL if share >= FULL else NO_ROOM_FOR_JAX
+        cause = CAUSE["memory-full"] if share >= FULL else CAUSE["no-room-for-jax"]
         yield found(view, cause, gpu, fields, advice=_make_room(view, gpu), **params)
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
-        yield found(view, ORPHANED, gpu, fields, used=used)
+        yield found(view, CAUSE["memory-without-process"], gpu, fields, used=used)
     else:
         yield Passed("memory is free")
 

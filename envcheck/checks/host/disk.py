@@ -13,14 +13,15 @@ from ..verdicts import (
     Verdicts,
     about_file,
     check,
-    fail,
+    declared_causes,
     fill_in,
     unjudged,
-    warn,
     word,
 )
 from . import places
 from .places import evidence, framework_installed, gigabytes, mount, roles
+
+CAUSE = declared_causes(__name__)
 
 # Measured for tensorflow[and-cuda] 2.21, 43 packages: 6.36 GB installed, from 3.28 GB of wheels.
 ENVIRONMENT_MIB = 6066
@@ -28,72 +29,23 @@ WHEELS_MIB = 3129
 FULL_FILES = 100
 FULL_MIB = 100  # below it, a disk counts as full
 
-FULL = fail(
-    "disk-full",
-    "too little disk space",
-    "{where} is full, {mib} MiB free: every program that writes there fails.",
-    "Make room, or send environments, caches and temporary files to a larger disk.",
-)
-TIGHT = FULL.variant(
-    "little-disk-space",
-    severity="warn",
-    sentence="{where} has {gb} free: installing a framework with its CUDA libraries takes up to {needed}"
-    " there and would stop with 'No space left on device'.",
-)
-NO_INODES = FULL.variant(
-    "no-inodes",
-    headline="no room for another file",
-    sentence="{where} has {mib} MiB free and room for {files} files more, of all that its file system was"
-    " made for: every program that makes a file there fails ('No space left on device').",
-    remedy="Remove directories of many small files, or send environments, caches and temporary files to"
-    " another disk.",
-)
-NO_EXECUTION = warn(
-    "temporary-noexec",
-    "nothing can run from the temporary directory",
-    "{where} is mounted noexec: torch.compile keeps what it compiles there, and ends with 'failed to map"
-    " segment from shared object'.",
-    "Let PyTorch keep it elsewhere, or mount it without noexec.",
-    source="pytorch#91005, #123054",
-)
+NO_INODES = CAUSE["no-inodes"]
 
-READ_ONLY = fail(
-    "read-only",
-    "a directory that programs write to cannot be written",
-    "{where} cannot be written ({why}): every program that writes there fails.",
-    "Let programs write elsewhere until it is mended. The kernel makes a file system read-only after an error"
-    " on it: if its log says so, save the data, and repair it (fsck) before it is mounted for writing"
-    " again.{inside}",
-)
-NOT_THERE = warn(
-    "temporary-directory-missing",
-    "the directory for temporary files is not there",
-    "TMPDIR={path} is not there: programs that put files there fail ('No such file or directory': compilers,"
-    " torch.compile, data loaders), and others use /tmp.",
-    "Make it where the job starts, or let TMPDIR name one that is there.",
-    source="mkstemp(3), tempfile: TMPDIR",
-)
-HOME_READ_ONLY = READ_ONLY.variant("home-read-only", severity="warn")
 _LINES = lines_of("HOST-005")
 
 
 @check(
     "HOST-005",
-    title="Room for environments, caches and temporary files",
     causes=(
-        FULL,
-        TIGHT,
+        CAUSE["disk-full"],
+        CAUSE["little-disk-space"],
         NO_INODES,
-        NO_EXECUTION,
-        READ_ONLY,
-        HOME_READ_ONLY,
-        NOT_THERE,
+        CAUSE["temporary-noexec"],
+        CAUSE["read-only"],
+        CAUSE["home-read-only"],
+        CAUSE["temporary-directory-missing"],
         *_LINES.values(),
     ),
-    about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes from 3.28"
-    " GB, in the installer's cache or among the temporary files.",
-    sources=["measured: tensorflow[and-cuda] 2.21, 43 packages; pip#5816; pip#12868"],
-    follows=(places.DEAD,),
 )
 def room(view: SnapshotView) -> Verdicts:
     disks = places.disks(view, "home", "cache", "environments", "temporary")
@@ -110,7 +62,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     disk, held = group[0], roles(*group)
     gone = next((d for d in group if "temporary" in d.roles and known(d.there) is False), None)
     if gone is not None:
-        yield NOT_THERE.found(
+        yield CAUSE["temporary-directory-missing"].found(
             about_file(gone.path),
             [evidence(view, gone, "there")],
             commands=[f"mkdir -p {word(gone.path)}", "unset TMPDIR"],
@@ -120,7 +72,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
         yield finding
         return
     if "temporary" in held and known(disk.noexec) and _compiles(view):
-        yield NO_EXECUTION.found(
+        yield CAUSE["temporary-noexec"].found(
             about_file(mount(disk)),
             [evidence(view, disk, "noexec")],
             commands=[
@@ -139,7 +91,13 @@ def _space(view: SnapshotView, group: list[Disk]) -> Verdicts:
     if free >= max(needed, FULL_MIB) and not out_of_files:
         yield Passed(f"{mount(disk)} has {gigabytes(free)} free")
         return
-    cause = NO_INODES if out_of_files and free >= FULL_MIB else FULL if free < FULL_MIB else TIGHT
+    cause = (
+        NO_INODES
+        if out_of_files and free >= FULL_MIB
+        else CAUSE["disk-full"]
+        if free < FULL_MIB
+        else CAUSE["little-disk-space"]
+    )
     what, place = "inodes" if cause is NO_INODES else "mib", word(mount(disk))
     look = ["python3 -m pip cache purge"] * ("cache" in held)
     if what == "inodes":
@@ -180,7 +138,7 @@ def _read_only(view: SnapshotView, group: list[Disk]) -> Finding | None:
             return None
     elif temporary is None and where == "/":
         return None
-    return (READ_ONLY if temporary else HOME_READ_ONLY).found(
+    return (CAUSE["read-only"] if temporary else CAUSE["home-read-only"]).found(
         about_file(where),
         [
             evidence(view, disk, field),

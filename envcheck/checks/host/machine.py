@@ -14,8 +14,10 @@ from ..nvidia_devices import event_evidence
 from ..reading import Kernel, Skip, SnapshotView, facts_or, known, need
 from ..settings import Conditions, table_causes, wrong_here
 from ..system_commands import in_engine
-from ..verdicts import Passed, Verdicts, check, fail, fill_in, warn
+from ..verdicts import Passed, Verdicts, check, declared_causes, fill_in
 from .places import gigabytes, host_of
+
+CAUSE = declared_causes(__name__)
 
 # How GPU builds of TensorFlow come, by the machine's name as uname has it.
 _BUILDS = {
@@ -25,55 +27,18 @@ _BUILDS = {
 }
 LEAST_MEMORY_MIB = 4096
 
-NO_BUILD = fail(
-    "architecture-without-builds",
-    "no NVIDIA software exists for this architecture",
-    "This system is {architecture}: no GPU build of TensorFlow exists for it, as wheels or containers.",
-    "Use a 64-bit system on x86_64 (or on aarch64, with NVIDIA's containers).",
-)
 
-
-@check(
-    "HOST-001",
-    title="NVIDIA's GPU software exists for this architecture",
-    causes=(NO_BUILD,),
-    about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
-    " aarch64.",
-    sources=[
-        "wheel file names of tensorflow 2.13 to 2.22; NVIDIA NGC catalogue, multi-arch images",
-        "Open-CE's and RocketCE's conda channels",
-    ],
-)
+@check("HOST-001")
 def architecture(view: SnapshotView) -> Verdicts:
     machine = need(host_of(view).architecture, "the architecture")
     if machine in _BUILDS:
         yield Passed(f"{machine}{_BUILDS[machine]}")
     else:
         evidence = [view.evidence("machine.host.architecture")]
-        yield NO_BUILD.found(evidence=evidence, architecture=machine)
+        yield CAUSE["architecture-without-builds"].found(evidence=evidence, architecture=machine)
 
 
-NO_AVX = fail(
-    "no-avx",
-    "the CPU lacks instructions that the wheels use",
-    "There is no AVX on {cpu}: TensorFlow's wheels die with 'Illegal instruction' when imported.",
-    "Use a machine with a newer CPU: every Intel and AMD server CPU since 2011 has AVX. Builds from source,"
-    " and conda's of TensorFlow 1.14, do without.",
-)
-AVX_HIDDEN = NO_AVX.variant(
-    "avx-hidden",
-    remedy="Let the virtual machine see the host's CPU, on that host; then stop it and start it again.",
-)
-
-
-@check(
-    "HOST-002",
-    title="The CPU has the instructions that the wheels use",
-    causes=(NO_AVX, AVX_HIDDEN),
-    about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a virtual"
-    " machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal instruction').",
-    sources=["tensorflow#17411, #19766, #46496, #62342"],
-)
+@check("HOST-002")
 def cpu_instructions(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     machine = need(host.architecture, "the architecture")
@@ -86,7 +51,7 @@ def cpu_instructions(view: SnapshotView) -> Verdicts:
         yield Passed(f"{model}, up to {best}")
         return
     vm = fill_in("NAME", "the virtual machine")
-    yield (AVX_HIDDEN if hypervisor else NO_AVX).found(
+    yield (CAUSE["avx-hidden"] if hypervisor else CAUSE["no-avx"]).found(
         evidence=[view.evidence("machine.host.cpu_flags"), view.evidence("machine.host.cpu_model")],
         commands=[f"sudo virt-xml {vm} --edit --cpu host-passthrough"] * (hypervisor == "kvm"),
         cpu=model,
@@ -100,33 +65,11 @@ def _glibc_floors() -> list[tuple[Version, Version]]:
     return [(version, floor) for version, floor in floors if floor is not None]
 
 
-MUSL = fail(
-    "musl",
-    "the C library is not glibc",
-    "The C library is musl, and every GPU build of TensorFlow needs glibc: no wheel installs here.",
-    "Use a distribution with glibc (Debian, Ubuntu, Rocky), or an image of one.",
-)
-TOO_OLD_GLIBC = fail(
-    "glibc-too-old",
-    "the C library is too old",
-    "glibc {glibc} is older than the {needed} that TensorFlow {newest} needs, and no TensorFlow in"
-    " envcheck's tables installs here.",
-    "Upgrade the distribution, or run NVIDIA's container, which brings its own glibc.",
-)
-
-
-@check(
-    "HOST-003",
-    title="The C library runs the wheels",
-    causes=(MUSL, TOO_OLD_GLIBC),
-    about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
-    " manylinux_2_27 is 2.27.",
-    sources=["wheel file names of tensorflow 2.13 to 2.22 on PyPI; PEP 600; NVIDIA/tensorflow#32"],
-)
+@check("HOST-003")
 def c_library(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     if need(host.libc, "the C library") == "musl":
-        yield MUSL.found(evidence=[view.evidence("machine.host.libc")])
+        yield CAUSE["musl"].found(evidence=[view.evidence("machine.host.libc")])
         return
     text = need(host.glibc, "glibc's version")
     glibc = parse_version(text)
@@ -141,7 +84,7 @@ def c_library(view: SnapshotView) -> Verdicts:
     if fitting is not None:
         yield Passed(f"glibc {text}: TensorFlow {fitting} is the newest that runs on it")
         return
-    yield TOO_OLD_GLIBC.found(
+    yield CAUSE["glibc-too-old"].found(
         evidence=[view.evidence("machine.host.glibc")],
         glibc=text,
         needed=str(needed),
@@ -149,22 +92,7 @@ def c_library(view: SnapshotView) -> Verdicts:
     )
 
 
-LITTLE_MEMORY = warn(
-    "little-memory",
-    "too little memory",
-    "Only {memory} of memory{limited}: a framework with the CUDA libraries may be killed while it loads.",
-    "Give the container or job more memory, or train with smaller batches and prefetch buffers.",
-)
-
-KILLED = LITTLE_MEMORY.variant(
-    "killed-for-memory",
-    headline="programs were killed for lack of memory",
-    sentence="The kernel has killed {programs} for lack of memory{limited}: it ends with 'Killed', or its"
-    " data loader's workers 'by signal: Killed'.",
-    remedy="Give the container or job more memory, or let it need less: fewer data loaders' workers, smaller"
-    " batches and prefetch buffers, one process a GPU that loads the model at a time.",
-    commands=["free -h", "sudo dmesg | grep -i 'out of memory'"],
-)
+KILLED = CAUSE["killed-for-memory"]
 _COMMITTED = table_causes("HOST-004")
 _NEARLY = 0.95  # of CommitLimit
 _TRAINS = re.compile(
@@ -174,11 +102,7 @@ _TRAINS = re.compile(
 
 @check(
     "HOST-004",
-    title="Enough memory for a training process",
-    causes=(LITTLE_MEMORY, KILLED, *_COMMITTED.values()),
-    about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
-    " reaches the GPU.",
-    sources=["Linux kernel documentation, cgroup v1 and v2 memory controllers"],
+    causes=(CAUSE["little-memory"], KILLED, *_COMMITTED.values()),
 )
 def memory(view: SnapshotView) -> Verdicts:
     host = host_of(view)
@@ -219,7 +143,7 @@ def memory(view: SnapshotView) -> Verdicts:
         return
     fields = ["memory_total_mib", "cgroup_memory_limit_mib"][: 1 + limited]
     engine = in_engine(view, "memory") if known(host.container) else []
-    yield LITTLE_MEMORY.found(
+    yield CAUSE["little-memory"].found(
         evidence=[view.evidence(f"machine.host.{field}") for field in fields],
         commands=[*engine, "sbatch --mem 32G SCRIPT"] if limited else [],
         memory=gigabytes(effective),
@@ -232,11 +156,7 @@ _ROWS = table_causes("HOST-010")
 
 @check(
     "HOST-010",
-    title="Users may start containers without root",
     causes=_ROWS.values(),
-    about="apptainer, podman and a rootless docker need user name spaces, which some distributions keep from"
-    " users. Judged if such an engine is installed.",
-    sources=["apptainer#2027, #2360, #2370, #2457; settings.csv, a source in every row"],
 )
 def user_namespaces(view: SnapshotView) -> Verdicts:
     host = host_of(view)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from ..kernel.events import from_log, lines_of
 from ..reading import SnapshotView, Unavailable, known
-from ..verdicts import Passed, Verdicts, about_file, check, fail, word
+from ..verdicts import Passed, Verdicts, about_file, check, declared_causes, word
 from . import places
 
-SILENT = fail(
-    "mount-does-not-answer",
-    "a disk does not answer",
-    "The file system at {mount} does not answer: every program that opens a file in {roles} hangs.",
-    "Check whether its server is up and reachable; unmount it lazily if it is gone for good.",
-)
+CAUSE = declared_causes(__name__)
 
 
 _LINES = lines_of(places.DEAD)
@@ -20,17 +15,14 @@ _LINES = lines_of(places.DEAD)
 
 @check(
     places.DEAD,
-    title="Environments and caches are on disks that answer",
-    causes=(SILENT, *_LINES.values()),
-    about="A mount whose server is gone is a failure: every program that touches it hangs.",
-    sources=["proc(5), mountinfo; uv documentation, cache directory; microsoft/WSL#4197"],
+    causes=(CAUSE["mount-does-not-answer"], *_LINES.values()),
 )
 def local(view: SnapshotView) -> Verdicts:
     for group in places.by_mount(places.host_of(view).disks):
         free, where = group[0].free_mib, places.mount(group[0])
         if isinstance(free, Unavailable) and free.unavailable == "timeout":
             unmount = [f"sudo umount -l {word(where)}"] * bool(known(group[0].mount_point))
-            yield SILENT.found(
+            yield CAUSE["mount-does-not-answer"].found(
                 about_file(where),
                 [places.evidence(view, group[0], "free_mib")],
                 commands=[

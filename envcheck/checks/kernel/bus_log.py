@@ -8,28 +8,18 @@ from ..driver_state import REPORT
 from ..nvidia_devices import device_evidence, kernel_facts, pci_gpus
 from ..on_the_bus import error_counts
 from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
-from ..verdicts import Params, Passed, Verdicts, about_device, check, word
+from ..verdicts import Params, Passed, Verdicts, about_device, check, declared_causes, word
 from .events import causes_of, declared, found_line
+
+CAUSE = declared_causes(__name__)
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _LINES = declared("KRN-015")
-COUNTED = causes_of(_LINES)[0].variant(
-    "pcie-errors-counted",
-    severity="warn",
-    headline="has counted uncorrected PCIe errors",
-    sentence="The GPU's PCIe error counters say {fatal} fatal and {nonfatal} other errors since boot that"
-    " could not be corrected, and the kernel log does not hold them: jobs on it may have ended or hung.",
-)
 
 
 @check(
     "KRN-015",
-    title="The kernel logs no errors of the GPUs' bus",
-    causes=[*causes_of(_LINES), COUNTED],
-    about="The kernel itself logs PCIe errors (AER) of the GPU or of the port above it, a link that went"
-    " down, accesses that the IOMMU refused, machine checks.",
-    sources=["wilicc/gpu-burn#1; rwth-i6/returnn#1500; Linux kernel, PCI/pcieaer-howto"],
-    follows=("PCI-001", "PCI-004", "PCI-007"),
+    causes=[*causes_of(_LINES), CAUSE["pcie-errors-counted"]],
 )
 def no_bus_errors(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
@@ -51,7 +41,9 @@ def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Ve
         evidence = device_evidence(view, gpu, *counted)
         commands = [error_counts(word(gpu.address)), REPORT]
         params: Params = {name.partition("_")[2]: number for name, number in counted.items()}
-        yield COUNTED.found(about_device(gpu), evidence, commands=commands, **params)
+        yield CAUSE["pcie-errors-counted"].found(
+            about_device(gpu), evidence, commands=commands, **params
+        )
 
 
 def _is_of(event: KernelEvent, gpu: PciDevice) -> bool:

@@ -13,55 +13,28 @@ from ..containers import DEVICES_FOR_CONTAINERS
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
 from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, is_absent, known, need
-from ..system_commands import on_system, systemctl
-from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Verdicts, check, fail, word
+from ..system_commands import on_system
+from ..verdicts import (
+    Cause,
+    Evidence,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    check,
+    declared_causes,
+    word,
+)
+
+CAUSE = declared_causes(__name__)
 
 _CONTROL = "/dev/nvidiactl"
 _UVM = "/dev/nvidia-uvm"
 _NO_DEVICE = 100
 _AGAIN = "Start the container again, with the GPUs: few engines add nodes to a running one."
 
-NO_NODES = fail(
-    "nodes-missing",
-    "the driver's device nodes are missing",
-    "There is no {path}: no program reaches the driver, though its module is loaded.",
-    "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
-    "sudo nvidia-modprobe -c 0 -u",
-    systemctl("enable --now", "nvidia-persistenced"),
-)
-NOT_GIVEN = fail(
-    "container-without-gpus",
-    "the container was started without GPUs",
-    "This container was not given its host's GPUs: {lacking} in it, though the host's driver runs.",
-    _AGAIN,
-)
-CLOSED = fail(
-    "nodes-closed",
-    "the GPUs' device nodes are closed to this user",
-    "This user may not read and write the driver's device nodes: no program of this user finds a GPU.",
-)
-SOME_CLOSED = CLOSED.variant(
-    "some-nodes-closed",
-    severity="warn",
-    sentence="This user may not read and write some GPUs' device nodes, and does not find those GPUs.",
-)
-CGROUP = fail(
-    "device-cgroup",
-    "a device cgroup keeps this process off the GPUs",
-    "A device cgroup keeps this process off the GPUs, though the nodes are open to all: no program that is"
-    " started here finds a GPU.",
-)
 
-
-@check(
-    "KRN-006",
-    title="The device nodes exist, and this user may use them",
-    causes=[NO_NODES, NOT_GIVEN, CLOSED, SOME_CLOSED, CGROUP],
-    about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU, which are made"
-    " when the driver is first used; in a container, when it is started.",
-    sources=["nvidia-container-toolkit#33; NVIDIA driver README, device node access"],
-    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "KRN-009", "KRN-013", "ENV-002"),
-)
+@check("KRN-006")
 def nodes_usable(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     loaded = is_loaded(kernel)
@@ -84,16 +57,18 @@ def nodes_usable(view: SnapshotView) -> Verdicts:
         if container(view):
             yield _not_given(view, path, evidence)
         else:
-            yield NO_NODES.found(about_file(path), evidence, path=path)
+            yield CAUSE["nodes-missing"].found(about_file(path), evidence, path=path)
     elif shut := [] if _confined(view) else list(filter(open_to_all, closed)):
         if control[0] not in closed and len(closed) == len(shut) < len(gpus):
             free = f"{len(gpus) - len(closed)} of {len(gpus)} GPUs are open to this process"
             yield Passed(f"{free}; a device cgroup keeps the others for other jobs")
             return
-        yield _closed(view, CGROUP, shut)
+        yield _closed(view, CAUSE["device-cgroup"], shut)
     elif closed:
         everything = control[0] in closed or len(closed) == len(gpus)
-        yield _closed(view, CLOSED if everything else SOME_CLOSED, closed)
+        yield _closed(
+            view, CAUSE["nodes-closed"] if everything else CAUSE["some-nodes-closed"], closed
+        )
     else:
         yield Passed(f"{_CONTROL} and {len(gpus)} of /dev/nvidiaN, mode {gpus[0].mode}")
 
@@ -104,7 +79,9 @@ def _not_given(view: SnapshotView, path: str, evidence: list[Evidence]) -> Findi
     if is_absent(library):
         lacking += " and no library of the driver"
         evidence.append(view.evidence("machine.cuda.library_path"))
-    return NOT_GIVEN.found(about_file(path), evidence, advice=_again(view), lacking=lacking)
+    return CAUSE["container-without-gpus"].found(
+        about_file(path), evidence, advice=_again(view), lacking=lacking
+    )
 
 
 def _again(view: SnapshotView) -> Remedy | None:
@@ -177,34 +154,7 @@ def _closing_options(view: SnapshotView) -> list[ModuleOption]:
     return [one for one in options if one.name.startswith("NVreg_DeviceFile")]
 
 
-UVM_NOT_READY = fail(
-    "uvm-not-ready",
-    "the nvidia-uvm module is not loaded",
-    "The module nvidia-uvm is not ready, and cuInit fails with error {code}: no CUDA program works.",
-)
-
-UVM_KEPT_OUT = UVM_NOT_READY.variant(
-    "uvm-kept-out",
-    sentence="The module nvidia-uvm is kept out by {where}, and cuInit fails with error {code}: no CUDA"
-    " program works.",
-)
-UVM_NODE_GONE = UVM_NOT_READY.variant(
-    "uvm-node-missing",
-    headline="{path} is missing",
-    sentence="There is no {path}{inside}, though the module nvidia-uvm is loaded, and cuInit fails with error"
-    " {code}: no CUDA program works.",
-)
-
-
-@check(
-    "KRN-007",
-    title="nvidia-uvm is loaded",
-    causes=[UVM_NOT_READY, UVM_KEPT_OUT, UVM_NODE_GONE, CLOSED, CGROUP],
-    about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
-    " nvidia-smi works, but cuInit fails with error 999 ('unknown'): frameworks report no GPU.",
-    sources=["gpu-burn#60; gorgonia/cu#2"],
-    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-006", "KRN-011"),
-)
+@check("KRN-007")
 def uvm_loaded(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     if is_loaded(kernel) is False:
@@ -219,7 +169,11 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
     node = next((node for node in nodes if node.path == _UVM), None)
     loaded = is_loaded(kernel, "nvidia_uvm")
     if node is not None and loaded is not False:
-        cause = CGROUP if open_to_all(node) and not _confined(view) else CLOSED
+        cause = (
+            CAUSE["device-cgroup"]
+            if open_to_all(node) and not _confined(view)
+            else CAUSE["nodes-closed"]
+        )
         yield Passed(f"{_UVM}, mode {node.mode}") if node.usable else _closed(view, cause, [node])
     elif code is None:
         raise Skip("nothing has asked for it yet: libcuda was not tried")
@@ -236,13 +190,13 @@ def uvm_loaded(view: SnapshotView) -> Verdicts:
             then = "sudo nvidia-modprobe -u -c 0"
             advice = config.undo(view, lines, "sudo modprobe nvidia-uvm", then)
             where = config.where(lines)
-            yield UVM_KEPT_OUT.found(
+            yield CAUSE["uvm-kept-out"].found(
                 about_file(_UVM), evidence, advice=advice, code=code, where=where
             )
             return
-        yield (UVM_NODE_GONE if loaded and node is None else UVM_NOT_READY).found(
-            about_file(_UVM), evidence, advice=advice, code=code, path=_UVM, inside=inside
-        )
+        yield (
+            CAUSE["uvm-node-missing"] if loaded and node is None else CAUSE["uvm-not-ready"]
+        ).found(about_file(_UVM), evidence, advice=advice, code=code, path=_UVM, inside=inside)
 
 
 def _load_uvm(view: SnapshotView, kernel: Kernel, loaded: bool | None) -> Remedy:

@@ -6,7 +6,7 @@ import re
 
 from ...data.kernel import Flavour, KernelLine, flavour_for
 from ..driver_on_disk import built_for, installed_version
-from ..driver_state import NO_DRIVER, branch, then_reboot
+from ..driver_state import branch, then_reboot
 from ..nvidia_devices import (
     device_evidence,
     driver_name,
@@ -20,7 +20,16 @@ from ..nvidia_devices import (
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
 from ..system_commands import on_system
-from ..verdicts import Finding, Params, Passed, Verdicts, about_device_at, check, fail, word
+from ..verdicts import (
+    Finding,
+    Params,
+    Passed,
+    Verdicts,
+    about_device_at,
+    check,
+    declared_causes,
+    word,
+)
 from .events import (
     address_of_event,
     causes_of,
@@ -32,6 +41,8 @@ from .events import (
     subjects_at,
 )
 
+CAUSE = declared_causes(__name__)
+
 _NOT_SUPPORTED = re.compile(r"Legacy drivers|not supported by the (?:\d[\d.]{2,20} )?NVIDIA")
 _RELEASE = re.compile(r"(?:supported by the (?:NVIDIA )?|[Tt]he )(\d{2,4}\.\d[\d.]{0,10}\d)\b")
 _LEGACY_BRANCH = re.compile(r"NVIDIA (\d{2,3}\.[\dx.]{1,10}) Legacy")
@@ -41,47 +52,17 @@ _BEFORE_TURING = "proprietary"
 _OF_THE_HOST = ("processor-hot",)  # kinds of lines that are about no GPU
 _STARTING, _RUNNING = declared("KRN-013"), declared("KRN-014")
 
-UNSUPPORTED = fail(
-    "gpu-not-supported",
-    "is not supported by {driver}",
-    "This GPU is not supported by {driver}: the GPU is newer than it, or so old that a legacy branch alone"
-    " supports it. Nothing can use it.",
-    "Install a driver whose list of supported products has this GPU. If the list of this release has it, the"
-    " GPU may have been asleep when the driver looked: boot with pcie_port_pm=off.",
-)
-LEGACY = UNSUPPORTED.variant(
-    "needs-legacy-branch",
-    sentence="This GPU is not supported by {driver}: the newest branch that drives it is {number}.xx{of}."
-    " Nothing can use it.",
-    remedy="Install the driver of branch {number} instead of this one.",
-)
-NO_COMMON_BRANCH = LEGACY.variant(
-    "no-common-branch",
-    remedy="No branch of the driver drives both this GPU and the others here ({others}): take this GPU out,"
-    " or use it in another machine.",
-)
-TOO_OLD = UNSUPPORTED.variant(
-    "driver-too-old-for-gpu",
-    sentence="This GPU is not supported by {driver}: it is too old for it{first}. Nothing can use it.",
-    remedy="Install {newer}.",
-)
-IN_GUEST = UNSUPPORTED.variant(
-    "needs-guest-driver",
-    sentence="This GPU is not supported by {driver}: in this virtual machine it is, most likely, a part of a"
-    " GPU (vGPU), which works with NVIDIA's guest driver (GRID) alone. Nothing can use it.",
-    remedy="Install the vGPU (GRID) guest driver that the cloud, or the host's owner, offers, in place of"
-    " this one; where a whole GPU is passed through, a newer driver.",
-)
-
 
 @check(
     "KRN-013",
-    title="The driver started every GPU",
-    causes=[*causes_of(_STARTING), LEGACY, NO_COMMON_BRANCH, TOO_OLD, IN_GUEST, UNSUPPORTED],
-    about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, it has no"
-    " room for its memory (BAR1 is 0M), or this release of the driver does not know it.",
-    sources=["NVIDIA/open-gpu-kernel-modules#789, #876, #1230; NVIDIA/gpu-operator#492"],
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-008", "KRN-009"),
+    causes=[
+        *causes_of(_STARTING),
+        CAUSE["needs-legacy-branch"],
+        CAUSE["no-common-branch"],
+        CAUSE["driver-too-old-for-gpu"],
+        CAUSE["needs-guest-driver"],
+        CAUSE["gpu-not-supported"],
+    ],
 )
 def every_gpu_started(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
@@ -132,26 +113,29 @@ def _not_supported(
     evidence = [event_evidence(view, event) for event in events]
     if gpu is not None:
         evidence += device_evidence(view, gpu, "device_id")
-    cause, install = UNSUPPORTED, on_system(view, "update-driver")
+    cause, install = CAUSE["gpu-not-supported"], on_system(view, "update-driver")
     params: Params = {"driver": f"driver {driver}" if driver else "this release of the driver"}
     number = legacy[1].partition(".")[0] if legacy else str((row and row.last_branch) or "")
     if number and number != branch(driver):
         works = [gpu for gpu in known_gpus(view) if gpu.address in listed_gpus(view)]
         others = filter(None, (flavour_for(gpu.device_id) for gpu in works))
         newer = [one.gpus for one in others if one.lacks(number) == "too old"]
-        cause, install = LEGACY, on_system(view, "legacy-driver", branch=number)
+        cause, install = (
+            CAUSE["needs-legacy-branch"],
+            on_system(view, "legacy-driver", branch=number),
+        )
         params.update(number=number, of=f" ({row.gpus})" if row else "")
         if newer:
-            cause, install = NO_COMMON_BRANCH, []
+            cause, install = CAUSE["no-common-branch"], []
             params["others"] = ", ".join(dict.fromkeys(newer))
     elif row is not None and row.flavour != _BEFORE_TURING and _too_old(row, driver):
         first = row.first_branch
         params["first"] = f" ({row.gpus}: from {first} on)" if first else ""
         what = f"a driver of branch {first} or newer" if first else "a newer driver"
         params["newer"] = what + (", with the open modules" if row.flavour == "open" else "")
-        cause = TOO_OLD
+        cause = CAUSE["driver-too-old-for-gpu"]
     elif known(host_facts(view).hypervisor) is not None:
-        cause, install = IN_GUEST, []
+        cause, install = CAUSE["needs-guest-driver"], []
     commands = [NVIDIA_DEVICES, *then_reboot(install)]
     return cause.found(subjects_at(view, address or None), evidence, commands=commands, **params)
 
@@ -183,12 +167,7 @@ def _not_started(
 
 @check(
     "KRN-014",
-    title="The driver logs no errors besides Xids",
     causes=causes_of(_RUNNING),
-    about="Some faults leave no Xid: a GPU needs a reset or is lost, its firmware (GSP) or unified memory"
-    " has stopped, the kernel stopped in the driver's module, or a program uses another driver's libraries.",
-    sources=["scitix/sichek#51; NVIDIA/DCGM#134; NVIDIA/open-gpu-kernel-modules#1230"],
-    follows=(*NO_DRIVER, "PCI-004", "KRN-008", "KRN-013", "DRV-002", "GPU-001", "GPU-006"),
 )
 def no_other_errors(view: SnapshotView) -> Verdicts:
     events = since_driver_load(need(kernel_facts(view).log, "the kernel log"))

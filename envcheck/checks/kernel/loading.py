@@ -21,11 +21,14 @@ from ..verdicts import (
     Remedy,
     Verdicts,
     check,
+    declared_causes,
     fail,
     unjudged,
     word,
 )
 from .events import causes_of, declared, line_commands
+
+CAUSE = declared_causes(__name__)
 
 _MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
 _HARMLESS = "verification failed"  # the kernel takes the module all the same, and is tainted
@@ -35,27 +38,12 @@ _WRONG_FLAVOUR = {
 }
 
 
-_UNSIGNED = "no key that it knows has signed it: {consequence}."
-_REFUSES = "the kernel refuses the driver's module"
-SECURE_BOOT = fail(
-    "secure-boot",
-    _REFUSES,
-    f"The kernel refuses the module {{module}}, since Secure Boot is on and {_UNSIGNED}",
-)
-ENFORCED = SECURE_BOOT.variant(
-    "signature-enforced", sentence=f"The kernel refuses the module {{module}}, since {_UNSIGNED}"
-)
 _LINES = declared("KRN-002")
 
 
 @check(
     "KRN-002",
-    title="The kernel accepts the driver's module",
-    causes=[*causes_of(_LINES), SECURE_BOOT, ENFORCED],
-    about="With Secure Boot the kernel refuses a module that is not signed with a key it knows, although"
-    " DKMS reports 'installed'. For other refusals the kernel log has the reason.",
-    sources=["canonical/nvidia-graphics-drivers#61; lcp/mokutil#69"],
-    follows=("PCI-001", "PCI-002", "KRN-009", "KRN-013"),
+    causes=[*causes_of(_LINES), CAUSE["secure-boot"], CAUSE["signature-enforced"]],
 )
 def module_accepted(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
@@ -103,7 +91,7 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
     if any(event.kind == "module-rejected" for event in events):
         evidence += [view.evidence("machine.host.secure_boot")] if view.machine.host else []
         enforced = known(devices.host_facts(view).secure_boot) is False
-        cause = ENFORCED if enforced else SECURE_BOOT
+        cause = CAUSE["signature-enforced"] if enforced else CAUSE["secure-boot"]
         advice = _allow_unsigned(view) if enforced else _enrol(view, kernel)
         return cause.found(evidence=evidence, advice=advice, module=module, consequence=what)
     row = min((row for event in events for row in _rows(event)), key=list(_LINES).index)
@@ -162,12 +150,7 @@ NEEDS = {
 
 @check(
     "KRN-009",
-    title="The module's flavour fits the GPUs",
     causes=NEEDS.values(),
-    about="Blackwell and newer GPUs, and Grace Hopper, work with NVIDIA's open kernel module only, and GPUs"
-    " before Turing with the proprietary one only.",
-    sources=["NVIDIA driver installation guide, Kernel Modules; NVIDIA/open-gpu-kernel-modules#19"],
-    follows=("PCI-001", "PCI-002"),
 )
 def flavour_fits(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)

@@ -20,11 +20,12 @@ from ..verdicts import (
     Verdicts,
     about_device_at,
     check,
-    fail,
-    warn,
+    declared_causes,
     word,
 )
 from .events import gpu_at, reset_commands, subjects_at
+
+CAUSE = declared_causes(__name__)
 
 _GSP = (119, 120)
 _GSP_OFF = (
@@ -59,93 +60,26 @@ _XIDS: dict[tuple[int, str], Cause] = {
     for level in ("fail", "warn")
     if level in (xid.severity, xid.nonfatal_severity)
 }
-_UNKNOWN = warn(
-    "unknown-xid",
-    "has Xid {xid} in the kernel log",
-    "Xid {xid}{times}, which is not in envcheck's table.",
-    "Look it up in NVIDIA's Xid catalogue; the report holds what the driver saw.",
-    REPORT,
-)
-_RECOVERY = fail(
-    "recovery-wanted",
-    "asks for recovery ({action})",
-    "The driver asks for recovery of this GPU ({action}): until then its results are not reliable.",
-)
-_FATAL_SXID = fail(
-    "sxid-fatal",
-    "has a fatal NVSwitch error in the kernel log",
-    "An NVSwitch reported a fatal error (SXid {sxid}): jobs on several GPUs hang or die.",
-    "Reboot; if it comes back, have the baseboard examined.",
-    REPORT,
-    "journalctl -u nvidia-fabricmanager -n 50",
-    REBOOT,
-)
 
 
-_SXID = _FATAL_SXID.variant(
-    "sxid-not-fatal",
-    severity="warn",
-    headline="has an NVSwitch error in the kernel log",
-    sentence="An NVSwitch refused an access (SXid {sxid}): the driver calls it not fatal, and jobs on"
-    " several GPUs hang or die all the same.",
-    remedy="It comes where the fabric manager was restarted without a reset of the GPUs: stop all jobs and"
-    " reset the GPUs together with their switches, or reboot. If it comes back, have the baseboard examined.",
-    source="NVIDIA Fabric Manager User Guide, SXid errors",
-)
 _HANGS = (12028,)  # SXids after which jobs hang, though the driver calls them not fatal
 _SAME_MOMENT = 5.0  # seconds: what an NVSwitch and a GPU then log is of one fault
-_MEMORY = fail(
-    "memory-not-contained",
-    "has uncorrectable memory errors in the kernel log",
-    "The GPU's memory had errors that ECC could not correct ({xids}), not known to be contained: any"
-    " application's results on it may be wrong.",
-    "Keep the driver's report, stop all jobs on this GPU and reset it, so that the bad memory is replaced; if"
-    " it comes back, replace the board.",
-)
-_CONTAINED = _MEMORY.variant(
-    "memory-contained",
-    severity="warn",
-    sentence="The GPU's memory had errors that ECC could not correct ({xids}), and they were contained: only"
-    " the application that met them was ended.",
-    remedy="Restart that application. Reset the GPU when it is idle, so that the bad memory is replaced.",
-)
-_NOT_REMAPPED = _MEMORY.variant(
-    "memory-not-replaceable",
-    sentence="The GPU's memory had errors that ECC could not correct ({xids}), and the bad memory could not"
-    " be replaced: they will come back.",
-    remedy=REPLACE,
-)
-_ONE_GPU = warn(
-    "xid-on-one-gpu",
-    "has the same Xid again and again",
-    "Xid {xid} came {times} times on this GPU, and on no other of {gpus}: {meaning}.",
-    "Run the same application on another GPU. If it fails there too, look for the fault in it"
-    " (compute-sanitizer); if not, run the vendor's field diagnostic on this one.",
-    "dcgmi diag -r 3",
-    REPORT,
-)
+_NOT_REMAPPED = CAUSE["memory-not-replaceable"]
 
 
 @check(
     "KRN-008",
-    title="No serious GPU errors in the kernel log",
     causes=[
         *_XIDS.values(),
-        _UNKNOWN,
-        _RECOVERY,
-        _FATAL_SXID,
-        _SXID,
-        _MEMORY,
-        _CONTAINED,
+        CAUSE["unknown-xid"],
+        CAUSE["recovery-wanted"],
+        CAUSE["sxid-fatal"],
+        CAUSE["sxid-not-fatal"],
+        CAUSE["memory-not-contained"],
+        CAUSE["memory-contained"],
         _NOT_REMAPPED,
-        _ONE_GPU,
+        CAUSE["xid-on-one-gpu"],
     ],
-    about="The driver logs each GPU error with a number, the Xid; NVSwitches log SXids. Judged by a table of"
-    " codes after NVIDIA's catalog, over the log since the driver was last loaded.",
-    sources=[
-        "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors; fabric manager user guide, SXids"
-    ],
-    follows=("PCI-001", "PCI-004", "KRN-009"),
 )
 def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
@@ -187,7 +121,10 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
     for (address, code), lines in switches.items():
         worst = [line for line in lines if not _NONFATAL.search(line.text)]
         fatal += worst
-        cause, beside = _FATAL_SXID if worst else _SXID, [e for e, _ in others if _beside(e, worst)]
+        cause, beside = (
+            CAUSE["sxid-fatal"] if worst else CAUSE["sxid-not-fatal"],
+            [e for e, _ in others if _beside(e, worst)],
+        )
         evidence = [event_evidence(view, line) for line in [*(worst or lines)[-1:], *beside[:3]]]
         gpus = [one for event in beside for one in subjects_at(view, known(event.pci_address))]
         subjects = list(dict.fromkeys([*about_device_at("nvswitch", address), *gpus]))
@@ -230,7 +167,7 @@ def _xid(
     view: SnapshotView, event: KernelEvent, code: int, xid: Xid | None, again: bool = False
 ) -> Finding | None:
     address, row = known(event.pci_address), nvlink_xid(event.text)
-    cause = _XIDS.get((code, _severity(view, xid, event, row))) if xid else _UNKNOWN
+    cause = _XIDS.get((code, _severity(view, xid, event, row))) if xid else CAUSE["unknown-xid"]
     if cause is None:
         return None
     evidence, commands, advice = [event_evidence(view, event)], None, None
@@ -287,9 +224,9 @@ def _memory(
         found = _xid(view, event, xid.code, xid, again=(address, xid.code) in before)
         assert found is not None  # it was, in the first look
         return found
-    cause = _NOT_REMAPPED if 64 in codes else _MEMORY
+    cause = _NOT_REMAPPED if 64 in codes else CAUSE["memory-not-contained"]
     if 94 in codes and not {64, 95, 140} & set(codes):
-        cause = _CONTAINED
+        cause = CAUSE["memory-contained"]
     commands = _replace(address) if cause is _NOT_REMAPPED else reset_commands("reset", address)
     evidence = [event_evidence(view, event) for _, event in story[-6:]]
     words = ", ".join(f"Xid {code}" for code in codes)
@@ -306,7 +243,7 @@ def _on_one_gpu(
     gpus = listed_gpus(view)
     if len(with_it) > 1 or len(gpus) < 2:
         return None
-    return _ONE_GPU.found(
+    return CAUSE["xid-on-one-gpu"].found(
         subjects_at(view, known(event.pci_address)),
         [event_evidence(view, event)],
         xid=xid.code,
@@ -323,7 +260,7 @@ def _recovery(view: SnapshotView, event: KernelEvent) -> Verdicts:
     action = wanted[1].strip().lower() if wanted else "none"
     if action == "none" or (gpu is not None and known(gpu.recovery_action) is not None):
         return
-    yield _RECOVERY.found(
+    yield CAUSE["recovery-wanted"].found(
         subjects_at(view, address),
         [event_evidence(view, event)],
         advice=recovery(action, address),

@@ -34,12 +34,7 @@ _ALL = {row: cause.variant(f"{row.key}-all", severity="fail") for row, cause in 
 
 @check(
     "KRN-016",
-    title="No option of the driver's module takes a GPU or its NVLinks away",
     causes=[*_ROWS.values(), *(_ALL[row] for row in _ALL if row.takes == "gpu")],
-    about="Options of the module nvidia (NVreg_...) stand in modprobe.d or on the kernel's command line, and"
-    " stay there long after the reason for them is gone. Some exclude GPUs or switch NVLink off.",
-    sources=["NVIDIA/open-gpu-kernel-modules, nv-reg.h; modprobe.d(5)"],
-    follows=("PCI-001", "KRN-001"),
 )
 def options_take_nothing(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)

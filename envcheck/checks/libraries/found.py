@@ -11,45 +11,20 @@ from ...data.sonames import component_of, sonames
 from ...data.tensorflow_builds import build_of
 from ...data.versions import parse_version
 from .. import target
-from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, NotKnown, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, sees_gpus, soname, title_of
-from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check, fail
+from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check, declared_causes
 from .bring import bring, newer_cudnn, out_of_reach, reachable
+
+CAUSE = declared_causes(__name__)
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
 # What TensorFlow tries and works without: the driver (DRV's checks), and TensorRT (FRM-006).
 _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
 _NVIDIA_WHEEL = re.compile(r"nvidia-[\w-]{1,60}")  # of a requirement
-_NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
-
-_NO_CUDNN = "the framework does not find its cuDNN"
-MISFIT = fail(
-    "cudnn-misfit",
-    _NO_CUDNN,
-    "{framework} was built with cuDNN {built} and runs with cuDNN {version} ({file}): it needs the same"
-    " major, and at least that minor version.",
-)
-MISSING = fail(
-    "cudnn-not-found",
-    _NO_CUDNN,
-    "{framework} asks for {wanted}, and the loader does not find it{beside}: it will list no GPU.",
-)
 
 
-@check(
-    "LIB-005",
-    title="The framework finds the cuDNN it was built with",
-    causes=[MISFIT, MISSING],
-    about="A framework loads cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor"
-    ' version below the one it was built with: "Failed to get convolution algorithm". A TensorFlow'
-    " that finds none lists no GPU and reports that in one log line.",
-    sources=(
-        "tensorflow#60854, #63362, #65842, #85311, #96707",
-        "metadata of the wheels (pypi_tf.csv)",
-    ),
-    follows=(*NO_GPUS_THERE, "PKG-002", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
-)
+@check("LIB-005")
 @target.per_framework(built_with_cuda=True)
 def cudnn_found(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)
@@ -97,7 +72,7 @@ def _fits(view: SnapshotView, facts: Framework, running: Library, built: Version
     shown = f"cuDNN {has} ({file})"
     if has.major == built.major and not older:
         return Passed(f"{title_of(facts)}: {shown}")
-    return MISFIT.found(
+    return CAUSE["cudnn-misfit"].found(
         about_framework(facts),
         [
             view.evidence(f"target.{facts.name}.built_cudnn"),
@@ -117,7 +92,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     beside = f"; it finds only {', '.join(others)}" if others else ""
     if wanted in others:
         beside = f"; {known(others[wanted].path)} lies where it does not look"
-    return MISSING.found(
+    return CAUSE["cudnn-not-found"].found(
         about_framework(facts),
         [
             view.evidence(f"target.{facts.name}.built_cudnn"),
@@ -130,30 +105,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     )
 
 
-_BLIND = (*NO_GPUS_THERE, "PKG-002", *_NO_FRAMEWORK)
-NOT_LOADED = fail(
-    "cuda-libraries-not-found",
-    "TensorFlow does not find its CUDA libraries",
-    "TensorFlow cannot load {libraries}{where}: it lists no GPU and runs on the CPU.",
-    follows=_BLIND,
-)
-# Where the wheels that bring them are not whole, or not there.
-WHEELS_BROKEN = NOT_LOADED.variant("cuda-wheels-broken", follows=None)
-
-
-@check(
-    "LIB-008",
-    title="TensorFlow finds the CUDA libraries it was built with",
-    causes=[NOT_LOADED, WHEELS_BROKEN],
-    about="TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; if one is"
-    " missing, it lists no GPU and continues on the CPU. Judged by its log, else by the names that its"
-    " CUDA version needs.",
-    sources=(
-        "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
-        "files in NVIDIA's wheels (cuda_sonames.csv)",
-    ),
-    follows=(*_BLIND, "PKG-001", "PKG-009"),
-)
+@check("LIB-008")
 def cuda_libraries_found(view: SnapshotView) -> Verdicts:
     target.need_gpus(view)
     facts = target.imported_framework(view.target.tensorflow, "TensorFlow")
@@ -183,7 +135,7 @@ def cuda_libraries_found(view: SnapshotView) -> Verdicts:
     lines = list(dict.fromkeys(logged.values()))[:3]
     aside = next((path for name in names if (path := out_of_reach(view, facts, name))), "")
     broken = {component_of(name) for name in names} <= _broken_wheels(view)
-    yield (WHEELS_BROKEN if broken else NOT_LOADED).found(
+    yield (CAUSE["cuda-wheels-broken"] if broken else CAUSE["cuda-libraries-not-found"]).found(
         about_framework(facts),
         [
             *(Evidence("target.tensorflow.log", line, "TensorFlow's log") for line in lines),

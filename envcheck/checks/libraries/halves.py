@@ -7,44 +7,16 @@ from collections.abc import Iterator
 from ...data.compiled_halves import CompiledHalf, compiled_half
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, fact, known
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about, check, declared_causes
 from .mend_linked import framework_of, own_index
+
+CAUSE = declared_causes(__name__)
 
 _KEPT = 100  # files, of which the collector keeps no more
 _WHOLE = 6  # files that the least of them has
-_HEADLINE = "{package} has no compiled half"
-MISSING = Cause(
-    "compiled-half-missing",
-    "fail",
-    _HEADLINE,
-    "{package} was installed without its compiled extensions: only its Python files are there, and what they"
-    " import of it fails.",
-)
-PART_MISSING = MISSING.variant(
-    "optional-compiled-half-missing",
-    severity="warn",
-    sentence="{package} was installed without its C++ and CUDA extensions: only its Python files are there."
-    ' What needs an extension fails ("No module named …"), or runs slowly.',
-)
-FOR_CPUS = MISSING.variant(
-    "compiled-half-for-cpus",
-    severity="warn",
-    headline="{package} was built without CUDA",
-    sentence="{package} was built without CUDA: none of its compiled extensions is linked to it. It"
-    " computes on the CPU, and fails on tensors of a GPU.",
-)
 
 
-@check(
-    "LIB-011",
-    title="Packages have their compiled half",
-    causes=[MISSING, PART_MISSING, FOR_CPUS],
-    about="Some packages compile C++ and CUDA extensions when they are installed, and install themselves"
-    " without them where an option, nvcc or the GPU was missing, as when an image is built. Judged by the"
-    " files that they recorded, and by what their extensions are linked to.",
-    sources=("compiled_halves.csv, a source in every row",),
-    follows=("PKG-001", "PKG-002", "LIB-010"),
-)
+@check("LIB-011")
 def compiled_halves(view: SnapshotView) -> Verdicts:
     target.need_gpus(view)
     every = [(one, compiled_half(name)) for name, one in target.installed(view).items()]
@@ -65,7 +37,11 @@ def _judge(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Iterato
     if known(one.compiled) == 0 and (known(one.files) or _WHOLE) < _WHOLE:
         return  # its RECORD is not that of a whole package
     if known(one.compiled) == 0:
-        cause = MISSING if half.needed else PART_MISSING
+        cause = (
+            CAUSE["compiled-half-missing"]
+            if half.needed
+            else CAUSE["optional-compiled-half-missing"]
+        )
     else:
         linked = fact(view.target.loader, "linked") or []
         own = [file for file in linked if known(file.distribution) == one.name]
@@ -76,8 +52,11 @@ def _judge(view: SnapshotView, one: Distribution, half: CompiledHalf) -> Iterato
         if cuda or len(linked) >= _KEPT or not (built or half.alone):
             return
         asked = ", ".join(dict.fromkeys(wants)) or "no library of CUDA's"
-        cause, shown = FOR_CPUS, f"{own[0].path if own else one.name}: {asked}"
-    path = target.PLACE if cause is not FOR_CPUS else "target.loader.linked"
+        cause, shown = (
+            CAUSE["compiled-half-for-cpus"],
+            f"{own[0].path if own else one.name}: {asked}",
+        )
+    path = target.PLACE if cause is not CAUSE["compiled-half-for-cpus"] else "target.loader.linked"
     yield cause.found(
         about("package", one.name),
         [view.evidence(path, shown[:600])],

@@ -19,38 +19,17 @@ from ..verdicts import (
     about,
     about_file,
     check,
+    declared_causes,
 )
 from .bring import onto_path
 from .mend_linked import framework_of, get_libraries, rebuild
+
+CAUSE = declared_causes(__name__)
 
 # The driver's libraries are no package's to bring: DRV's checks.
 _DRIVERS = re.compile(r"lib(?:cuda|nvidia-[\w-]+)\.so")
 _BUNDLED = re.compile(r"/(lib\w{1,60})-[0-9a-f]{6,40}\.so")  # by auditwheel, which renames it
 _VARIANT = re.compile(r"\d+")
-
-_NOT_THERE = "{package} asks for libraries that are not there"
-_ASKS = "{file} asks for {wanted}, and {beside}: "
-NOT_FOUND = Cause(
-    "linked-library-not-found", "fail", _NOT_THERE, f"{_ASKS}{{package}} cannot use the GPU."
-)
-PARTLY = Cause("part-cannot-load", "warn", _NOT_THERE, f"{_ASKS}that part of {{package}} fails.")
-OUT_OF_REACH = Cause(
-    "bundled-library-without-its-parts",
-    "warn",
-    "{package} does not find {wanted}",
-    "{package} brings {file}, which loads {wanted} when it is used: that lies in {place}, where the loader"
-    " does not look. It cannot load it unless another package has loaded it before.",
-    "Put that directory on the loader's path before the program starts.",
-)
-_OTHER = "{package} was built for another {framework}"
-OTHER_BUILD = Cause(
-    "built-for-another-framework",
-    "fail",
-    _OTHER,
-    "{package} was built for another {framework} than {installed}: {file} needs {lacking}, which this one"
-    " does not have, and cannot be loaded.",
-)
-PART_OF_ANOTHER = OTHER_BUILD.variant("part-built-for-another-framework", severity="warn")
 
 
 class _Broken:
@@ -67,17 +46,7 @@ class _Broken:
         return (names + self.file.undefined + [""])[0]
 
 
-@check(
-    "LIB-010",
-    title="What packages are linked to is there",
-    causes=[NOT_FOUND, PARTLY, OUT_OF_REACH, OTHER_BUILD, PART_OF_ANOTHER],
-    about="A package's compiled files ask for CUDA's libraries by SONAME, which holds a version, and for the"
-    " classes of the framework that they were compiled with. One that was built for another CUDA, cuDNN or"
-    " framework cannot be loaded, or fails when it is first used. Judged by the files' ELF headers, in the"
-    " order in which the loader searches; a library that lies in another package counts as found.",
-    sources=("ld.so(8)", "the ELF specification", "horovod#910", "ctranslate2 4.3.1, observed"),
-    follows=("PKG-001", "PKG-002", "PKG-003"),
-)
+@check("LIB-010")
 def what_is_linked(view: SnapshotView) -> Verdicts:
     files = need(facts_of(view.target.loader, "the target's libraries").linked, "linked files")
     owners: dict[str, list[LinkedFile]] = {}
@@ -116,7 +85,12 @@ def _judge(view: SnapshotView, package: str, files: list[LinkedFile]) -> Iterato
     lacking = [one for one in lacking if whole or any(want.instead for want in one.missing)]
     if lacking:
         required = whole or any(_BUNDLED.search(one.file.path) for one in lacking)
-        yield _not_found(view, package, lacking, NOT_FOUND if required else PARTLY)
+        yield _not_found(
+            view,
+            package,
+            lacking,
+            CAUSE["linked-library-not-found"] if required else CAUSE["part-cannot-load"],
+        )
     for file in files if gpus else []:
         yield from _out_of_reach(view, package, file)
 
@@ -132,7 +106,7 @@ def _out_of_reach(view: SnapshotView, package: str, file: LinkedFile) -> Iterato
         of_tensorrt = one.soname.startswith(("libnvinfer", "libnvonnxparser")) and not loads
         if known(one.origin) == "environment" and (part or of_tensorrt):
             place = path.rpartition("/")[0]
-            yield OUT_OF_REACH.found(
+            yield CAUSE["bundled-library-without-its-parts"].found(
                 _about(file),
                 [Evidence("target.loader.linked", f"{file.path}: {path}", "ELF headers")],
                 commands=[onto_path([place])],
@@ -183,7 +157,9 @@ def _other_build(view: SnapshotView, package: str, broken: _Broken, whole: bool)
     advice, title, installed = rebuild(view, file, framework)
     facts = own_framework(view, framework)
     cuda = known(facts.built_cuda) if facts else None
-    return (OTHER_BUILD if whole else PART_OF_ANOTHER).found(
+    return (
+        CAUSE["built-for-another-framework"] if whole else CAUSE["part-built-for-another-framework"]
+    ).found(
         _about(file),
         [Evidence("target.loader.linked", f"{file.path}: {broken.lacking}", "ELF headers")],
         advice=advice,

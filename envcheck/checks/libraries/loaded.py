@@ -28,10 +28,11 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
-    fail,
-    warn,
+    declared_causes,
     word,
 )
+
+CAUSE = declared_causes(__name__)
 
 _LOADER = "target.loader.libraries"
 
@@ -54,28 +55,7 @@ def owner_in_words(library: Library) -> str:
     return f"{owner} {version or ''}".strip()
 
 
-_MIXED = "cuDNN is mixed from several versions"
-_IN_PROCESS = "{framework} mapped a mixed cuDNN: {parts}; convolutions may fail or crash."
-_ON_PATH = "The loader finds a mixed cuDNN: {parts}; convolutions may fail or crash."
-MAPPED_MIXED = fail("cudnn-mixed-in-process", _MIXED, _IN_PROCESS)
-LOADED_MIXED = fail(
-    "cudnn-wheel-mixed",
-    _MIXED,
-    "The loader mixes cuDNN: {library} of {package} runs with {other} ({version}) from {place};"
-    " convolutions may fail or crash.",
-)
-FOUND_MIXED = warn("cudnn-mixed-on-path", _MIXED, _ON_PATH)
-
-
-@check(
-    "LIB-002",
-    title="cuDNN is of one version",
-    causes=[MAPPED_MIXED, LOADED_MIXED, FOUND_MIXED],
-    about="cuDNN is a family of libraries that must all be of one version. If one of them comes from the"
-    " system or from LD_LIBRARY_PATH and the rest from a wheel, convolutions fail with"
-    " CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or crash, often only in some layers.",
-    sources=("pytorch#185512, #188892", "NVIDIA's cuDNN documentation, sub-libraries"),
-)
+@check("LIB-002")
 def one_cudnn(view: SnapshotView) -> Verdicts:
     families = {
         facts.name: (facts, family)
@@ -115,7 +95,7 @@ def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
             continue
         for other in family:
             if directory(other) != directory(library) and known(other.version) == version:
-                return LOADED_MIXED.found(
+                return CAUSE["cudnn-wheel-mixed"].found(
                     about("library", soname(library)),
                     [place(view, _LOADER, one) for one in (library, other)],
                     advice=_keep_one(view, other),
@@ -144,7 +124,9 @@ def _one_family(
         for where, several in places.items()
     )
     intruder = min(places.values(), key=lambda some: (known(some[0].origin) == "wheel", len(some)))
-    return (FOUND_MIXED if path == _LOADER else MAPPED_MIXED).found(
+    return (
+        CAUSE["cudnn-mixed-on-path"] if path == _LOADER else CAUSE["cudnn-mixed-in-process"]
+    ).found(
         subjects,
         [place(view, path, several[0]) for several in places.values()],
         advice=_keep_one(view, intruder[0]),
@@ -167,14 +149,6 @@ def _keep_one(view: SnapshotView, library: Library) -> Remedy:
     )
 
 
-NOT_THE_WHEEL = warn(
-    "system-library-used",
-    "the system's libraries are used, not the wheels'",
-    "{framework} uses {file} ({version}) and not {wheel}, which is installed.",
-    "Remove the system's copy if nothing else needs it, and see what puts it first.",
-)
-
-
 def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
     """The libraries of installed wheels, by SONAME."""
     return {
@@ -184,16 +158,7 @@ def wheel_libraries(view: SnapshotView) -> dict[str, Library]:
     }
 
 
-@check(
-    "LIB-004",
-    title="The wheels' libraries are used, not the system's",
-    causes=[NOT_THE_WHEEL],
-    about="Wheels bring the CUDA libraries that a framework was built and tested with. If the loader finds"
-    " the system's first, the framework runs with an unintended version, which changes with the next system"
-    " update.",
-    sources=("/proc/PID/maps of the framework's process",),
-    follows=("LIB-002", "FRM-007"),
-)
+@check("LIB-004")
 @per_framework(gpus=False)
 def wheels_used(view: SnapshotView, facts: Framework) -> Verdicts:
     title, wheels = title_of(facts), wheel_libraries(view)
@@ -205,7 +170,7 @@ def wheels_used(view: SnapshotView, facts: Framework) -> Verdicts:
     for one in shadowed:
         wheel, file = wheels[soname(one)], known(one.path) or ""
         look = f"ldconfig -p | grep -F {word(soname(one))}"
-        yield NOT_THE_WHEEL.found(
+        yield CAUSE["system-library-used"].found(
             about("library", soname(one)),
             [
                 view.evidence(f"target.{facts.name}.libraries", file),

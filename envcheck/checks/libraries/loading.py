@@ -6,7 +6,6 @@ import re
 from collections.abc import Container
 
 from ...data.sonames import sonames
-from ..driver_state import NO_GPUS_THERE
 from ..reading import Framework, Library, Skip, SnapshotView, Unavailable, known
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
 from ..verdicts import (
@@ -17,43 +16,18 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
-    fail,
-    warn,
+    declared_causes,
     word,
 )
+
+CAUSE = declared_causes(__name__)
 
 _DIED = re.compile(r"died by signal (\d+)|ended its process")
 _ABORTED = "6"
 _DRIVER = re.compile(r"(?<![\w.-])lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
-_BLIND = (*NO_GPUS_THERE, "DRV-004")
-REFUSED = warn(
-    "library-refused",
-    "an installed library cannot be loaded",
-    "{libraries} cannot be loaded: {why}.",
-    follows=(*_BLIND, "LIB-002", "PKG-001", "PKG-002"),
-)
-_CRASHES = "loading a library crashes"
-_KILLS = "{library}{package} {fate}: a process that loads it dies"
-_NEEDED = f"{_KILLS}, and a framework here loads it."
-_AGAIN = "Install it again; if nothing needs it, uninstall it."
-NEEDED_CRASHES = fail("needed-library-crashes", _CRASHES, _NEEDED, _AGAIN)
-CRASHES = warn("library-crashes", _CRASHES, f"{_KILLS}.", _AGAIN)
 
 
-@check(
-    "LIB-006",
-    title="Installed libraries can be loaded",
-    causes=[REFUSED, NEEDED_CRASHES, CRASHES],
-    about="Each NVIDIA library in the target's wheels, and each that the loader knows by name, is loaded"
-    " once in a process of its own. One that the loader refuses (an undefined symbol, a dependency or a"
-    " GLIBC version that is missing) will be refused in the middle of a run, too; others crash the process"
-    " that loads them, or never return.",
-    sources=(
-        "dlopen(3), the loader's own messages; signal(7)",
-        "tensorrt 8.5.3.1 beside cuDNN 9, tensorrt-lean without a GPU (signal 11), observed",
-    ),
-    follows=_BLIND,
-)
+@check("LIB-006")
 def can_be_loaded(view: SnapshotView) -> Verdicts:
     tried = loader_libraries(view)
     if not tried:
@@ -75,7 +49,7 @@ def can_be_loaded(view: SnapshotView) -> Verdicts:
                 refused.setdefault(path.detail, []).append(one)
     for words, libraries in refused.items():
         names = list(dict.fromkeys(map(soname, libraries)))
-        yield REFUSED.found(
+        yield CAUSE["library-refused"].found(
             [subject for name in names for subject in about("library", name)],
             [view.evidence("target.loader.libraries", words[:600])],
             advice=_reinstall(view, libraries),
@@ -95,7 +69,7 @@ def _crash(view: SnapshotView, library: Library, needed: Container[str]) -> Verd
     if fate.startswith("not tried"):
         return Unjudged("could-not-run", f"{name}: {fate}", about("library", name))
     owner, version = known(library.distribution), known(library.distribution_version) or ""
-    return (NEEDED_CRASHES if name in needed else CRASHES).found(
+    return (CAUSE["needed-library-crashes"] if name in needed else CAUSE["library-crashes"]).found(
         about("library", name),
         [view.evidence("target.loader.libraries", f"{name} {fate}")],
         commands=[pip_restore(view, owner, version)] if owner else [],

@@ -14,73 +14,26 @@ from ...facts.target import Loader
 from .. import target
 from ..reading import Framework, Library, SnapshotView, facts_of, known
 from ..target import about_framework, directory, mapped, soname, title_of
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdict, Verdicts, about_file, check
+from ..verdicts import (
+    Finding,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    about_file,
+    check,
+    declared_causes,
+)
 from ..visible import capabilities
 from .bring import onto_path
 from .loaded import owner_in_words, wheel_libraries
 
+CAUSE = declared_causes(__name__)
+
 _UNDEFINED = re.compile(r"undefined symbol: ([^\s,]+)(?:, version (\S+))?")
-_REMOVE = (
-    "Remove that directory from LD_LIBRARY_PATH, and from what sets it at login.",
-    ("unset LD_LIBRARY_PATH", "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment"),
-)
-BREAKS_IMPORT = Cause(
-    "ld-library-path-breaks-import",
-    "fail",
-    "LD_LIBRARY_PATH breaks {framework}'s import",
-    "LD_LIBRARY_PATH makes {framework} load {file} ({version}) instead of {wheel}: it lacks {symbol}, and the"
-    " import fails.",
-    *_REMOVE,
-)
-OVERRIDES = Cause(
-    "ld-library-path-overrides",
-    "warn",
-    "LD_LIBRARY_PATH overrides the wheels",
-    "LD_LIBRARY_PATH makes {framework} use {file}{more} instead of the installed wheels ({parts}).",
-    *_REMOVE,
-    follows=("LIB-002", "LIB-005", "FRM-007"),
-)
-OLD_TOOLKIT = Cause(
-    "ld-library-path-old-toolkit",
-    "warn",
-    "LD_LIBRARY_PATH leads to a CUDA too old for the GPUs",
-    "LD_LIBRARY_PATH leads to CUDA {cuda} ({folder}), which makes no code for {gpus} (CUDA {first} is the"
-    " first that does): its libraries are found before those of the programs, which then lack symbols or see"
-    " no GPU.",
-    *_REMOVE,
-)
-_LEADS = (
-    "LD_LIBRARY_PATH leads to {folder}, whose libcuda.so is the toolkit's stub: it is there to link with, and"
-    " every call of it fails."
-)
-STUB = Cause(
-    "ld-library-path-stub",
-    "warn",
-    "LD_LIBRARY_PATH leads to a stub of the driver",
-    f"{_LEADS} What loads libcuda.so by that name (Numba does) gets it in place of the driver's.",
-    *_REMOVE,
-)
-STUB_FOR_NUMBA = STUB.variant(
-    "ld-library-path-stub-for-numba",
-    severity="fail",
-    sentence=f"{_LEADS} {{package}} loads it in place of the driver's, and finds no GPU.",
-)
 
 
-@check(
-    "LIB-009",
-    title="LD_LIBRARY_PATH does not override the wheels",
-    causes=[BREAKS_IMPORT, OVERRIDES, OLD_TOOLKIT, STUB, STUB_FOR_NUMBA],
-    about="LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older CUDA"
-    " installation and forgotten makes a framework run with those libraries instead of its own.",
-    sources=(
-        "ld.so(8)",
-        "/proc/PID/maps of the framework's process",
-        "numba/numba#8985; Numba's cudadrv/driver.py, the names that it tries",
-        "nanoporetech/dorado#166; the first CUDA of each GPU (capabilities.csv)",
-    ),
-    follows=("LIB-002", "FRM-007"),
-)
+@check("LIB-009")
 def not_overridden(view: SnapshotView) -> Verdicts:
     loader = facts_of(view.target.loader, "the target's libraries")
     if any(loader.ld_library_path):
@@ -98,7 +51,9 @@ def _stubs(view: SnapshotView, loader: Loader) -> Iterator[Finding]:
         return
     users = target.installed_if_known(view)
     user = users.get("numba-cuda") or users.get("numba")
-    yield (STUB_FOR_NUMBA if user else STUB).found(
+    yield (
+        CAUSE["ld-library-path-stub-for-numba"] if user else CAUSE["ld-library-path-stub"]
+    ).found(
         about_file(stubs[0].rpartition("/")[0]),
         [
             view.evidence("target.loader.ld_library_path"),
@@ -122,7 +77,7 @@ def _old_toolkits(view: SnapshotView, loader: Loader) -> Iterator[Finding]:
         if cuda is None or (first if cuda.major < 11 else Version(str(first.major))) <= cuda:
             continue
         folder = one.path.rpartition("/")[0]
-        yield OLD_TOOLKIT.found(
+        yield CAUSE["ld-library-path-old-toolkit"].found(
             about_file(folder),
             [
                 view.evidence("target.loader.ld_library_path"),
@@ -153,7 +108,7 @@ def _in_each(view: SnapshotView, facts: Framework) -> Verdicts:
         folders = dict.fromkeys(directory(wheels[soname(one)]) for one in taken)
         text = "Put the wheels' directories before it: other libraries are found by that variable alone."
         advice = Remedy(text, [onto_path(list(folders))])
-    yield OVERRIDES.found(
+    yield CAUSE["ld-library-path-overrides"].found(
         about_framework(facts),
         [
             view.evidence("target.loader.ld_library_path"),
@@ -186,7 +141,7 @@ def _broken_import(view: SnapshotView, facts: Framework, wheels: dict[str, Libra
     if one is None:
         return Passed(f"{lacking[1]}, which {title} misses, is not of a library in LD_LIBRARY_PATH")
     file = known(one.path) or ""
-    return BREAKS_IMPORT.found(
+    return CAUSE["ld-library-path-breaks-import"].found(
         about_framework(facts) + about_file(file),
         [
             view.evidence("target.loader.ld_library_path"),

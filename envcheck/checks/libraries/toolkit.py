@@ -6,38 +6,25 @@ from ...facts.target import Toolkit
 from .. import target
 from ..reading import Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about_file, check, warn, word
+from ..verdicts import (
+    Cause,
+    Finding,
+    Passed,
+    Remedy,
+    Verdicts,
+    about_file,
+    check,
+    declared_causes,
+    word,
+)
+
+CAUSE = declared_causes(__name__)
 
 # Compiles its operations when they are first used, where its wheel was not built with them.
 _COMPILES_LATE = "deepspeed"
-_NEEDS = "{user} compiles its operations with nvcc when they are first used, and "
-NO_COMPILER = warn("nvcc-missing", "{user} has no nvcc", _NEEDS + "there is none{beside}.")
-NO_HEADERS = warn(
-    "toolkit-headers-missing",
-    "the CUDA toolkit has no {lacks}",
-    _NEEDS + "the toolkit that it takes ({root}, CUDA {nvcc}; PyTorch's is {cuda}) has no {lacks}.",
-)
-OTHER_CUDA = warn(
-    "nvcc-of-another-cuda",
-    "nvcc is of another CUDA than PyTorch",
-    "nvcc in {root} is of CUDA {nvcc}, and PyTorch was built with CUDA {cuda}: it refuses to compile"
-    " extensions (the detected CUDA version mismatches).",
-)
 
 
-@check(
-    "LIB-012",
-    title="Extensions can be compiled for PyTorch",
-    causes=[NO_COMPILER, NO_HEADERS, OTHER_CUDA],
-    about="Extensions of PyTorch are compiled with the toolkit in CUDA_HOME, else that of the nvcc on PATH,"
-    " else /usr/local/cuda: it has to be of the CUDA major that PyTorch was built with. Judged where"
-    " DeepSpeed compiles its operations, or where another nvcc comes before a toolkit that fits.",
-    sources=(
-        "torch/utils/cpp_extension.py, _find_cuda_home and _check_cuda_version",
-        "DeepSpeed's documentation, advanced installation",
-    ),
-    follows=("PKG-002", "FRM-001"),
-)
+@check("LIB-012")
 def toolkit(view: SnapshotView) -> Verdicts:
     target.need_gpus(view)
     facts = target.framework(view, "torch")
@@ -53,15 +40,19 @@ def toolkit(view: SnapshotView) -> Verdicts:
     if taken is None or not nvcc:
         if user:
             beside = f" in {taken.root}, which {taken.place} names" if taken else ""
-            yield _found(view, NO_COMPILER, taken, fitting, cuda, user=user, beside=beside)
+            yield _found(
+                view, CAUSE["nvcc-missing"], taken, fitting, cuda, user=user, beside=beside
+            )
             return
         raise Skip("no nvcc is here, and nothing is known to need one")
     if taken not in fitting and (user or any(one.place == "/usr/local/cuda" for one in fitting)):
-        yield _found(view, OTHER_CUDA, taken, fitting, cuda)
+        yield _found(view, CAUSE["nvcc-of-another-cuda"], taken, fitting, cuda)
     elif user and taken.lacks:
         whole = [one for one in fitting if not one.lacks]
         lacks = ", ".join(taken.lacks)
-        yield _found(view, NO_HEADERS, taken, whole, cuda, user=user, lacks=lacks)
+        yield _found(
+            view, CAUSE["toolkit-headers-missing"], taken, whole, cuda, user=user, lacks=lacks
+        )
     else:
         yield Passed(f"nvcc {nvcc} in {taken.root}; PyTorch of CUDA {cuda}")
 

@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from ...data.bandwidth import memory_line, published_memory
-from ..acceleration.common import NOTHING_RUNS
 from ..gpu.link import pci_device
 from ..reading import Skip, SnapshotView
-from ..verdicts import Evidence, Passed, Verdicts, check, warn
+from ..verdicts import Evidence, Passed, Verdicts, check, declared_causes
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual
+
+CAUSE = declared_causes(__name__)
 
 WAYS = ("copy", "read")
 _CACHED = 4  # times the L2 cache: smaller areas are read from it
 _PUBLISHED = 0.5  # of what is published: below it is slow, whatever the product
 _PEERS = 0.85  # of what its peers reach
 
-SLOW = warn(
-    "slow-memory",
-    "has slow memory: {rate}",
-    "The memory of {gpu} reaches {rate}, while {against}: what is bound by memory runs that much slower.",
-    "Check what holds its memory's clock and its power down, and what else runs on it; compare with a GPU of"
-    " the same name. If nothing explains it, ask the board's vendor.",
-    "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE,ECC -i {gpu}",
-)
 
-
-@check(
-    "MEM-002",
-    title="Memory bandwidth",
-    causes=(SLOW,),
-    about="The rate of copies or of reads in the GPU's own memory, whichever is higher.",
-    sources=["github.com/NVIDIA/DCGM, nvvs/diag-skus.yaml.in; envcheck/data/gpus.csv"],
-    follows=(*NOTHING_RUNS, "MEM-001", "GPU-029", "GPU-008", "GPU-007", "GPU-030"),
-    systems=("memory",),
-)
+@check("MEM-002")
 def memory_bandwidth(view: SnapshotView) -> Verdicts:
     runs: list[tuple[Measured, float]] = []
 
@@ -52,7 +36,7 @@ def memory_bandwidth(view: SnapshotView) -> Verdicts:
         if against:
             trials = [one.seen.trial(way) for way in WAYS]
             shown = [Evidence("envcheck.bandwidth", against, source)]
-            yield one.found(SLOW, trials, shown, rate=gb_s(best), against=against)
+            yield one.found(CAUSE["slow-memory"], trials, shown, rate=gb_s(best), against=against)
         else:
             healthy.append((one, best))
     if healthy:

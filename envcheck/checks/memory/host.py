@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
-from ..acceleration.common import NOTHING_RUNS, number
+from ..acceleration.common import number
 from ..gpu.link import pci_device
-from ..on_the_bus import link_state
 from ..reading import SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts, check, fail, warn
+from ..verdicts import Params, Passed, Verdicts, check, declared_causes
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
+
+CAUSE = declared_causes(__name__)
 
 TO, FROM = "pinned to the GPU", "pinned from the GPU"
 _LINK = 0.5  # of what the link carries: below it is slow
@@ -46,37 +47,7 @@ def link_of(one: Measured) -> TrainedLink | None:
     return TrainedLink(generation, width, seen) if generation in PCIE_LANE and width else None
 
 
-DAMAGED = fail(
-    "damaged-over-link",
-    "gets and gives damaged data over its link",
-    "{words} of 8 bytes came back different from a copy of {mib:,.0f} MiB to the host and back to {gpu}"
-    " ({where}, bits that differ: {bits}): data is damaged on its way.",
-    "Run this again with the memory check: if that passes, the link or the host's memory damages data. Check"
-    " the link's errors, reseat the GPU or its riser, and test the host's memory.",
-    "nvidia-smi -q -d PCIE -i {gpu}",
-    "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
-)
-SLOW = warn(
-    "slow-host-copies",
-    "is slow to copy to and from: {rate}",
-    "Copies between pinned host memory and {gpu} reach {rate}, while {why}: a factor of {factor:.1f}.",
-    "Check how the link came up and in which slot the GPU is, bind the job to the processors near it, and"
-    " compare with the machine's other GPUs.",
-    "nvidia-smi -q -d PCIE -i {gpu}",
-    link_state("{gpu}"),
-    "nvidia-smi topo -m",
-)
-
-
-@check(
-    "MEM-003",
-    title="Host to GPU",
-    causes=(DAMAGED, SLOW),
-    about="The rate of copies between pinned host memory and the GPU, in each direction.",
-    sources=["PCI Express Base Specification; github.com/NVIDIA/nvbandwidth, README"],
-    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "GPU-018"),
-    systems=("links",),
-)
+@check("MEM-003")
 def host_to_gpu(view: SnapshotView) -> Verdicts:
     runs: list[tuple[Measured, float]] = []
 
@@ -86,7 +57,9 @@ def host_to_gpu(view: SnapshotView) -> Verdicts:
         if wrong := number(trial, "wrong"):
             places: Params = {name: words_of(trial, name) for name in ("where", "bits")}
             mib = number(trial, "MiB")
-            yield one.found(DAMAGED, [trial], words=words(wrong), mib=mib, **places)
+            yield one.found(
+                CAUSE["damaged-over-link"], [trial], words=words(wrong), mib=mib, **places
+            )
         elif len(rates) < 2:
             yield one.why_not(TO if trial is None or trial.outcome == "ok" else "round trip")
         else:
@@ -98,7 +71,9 @@ def host_to_gpu(view: SnapshotView) -> Verdicts:
         why, usually = _slow(one, least, runs)
         if why:
             trials = [one.seen.trial(way) for way in (TO, FROM)]
-            yield one.found(SLOW, trials, rate=gb_s(least), why=why, factor=usually / least)
+            yield one.found(
+                CAUSE["slow-host-copies"], trials, rate=gb_s(least), why=why, factor=usually / least
+            )
         else:
             healthy.append(one)
     if healthy:

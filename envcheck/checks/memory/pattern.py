@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from ..acceleration.common import NOTHING_RUNS, number
-from ..driver_state import REPORT
+from ..acceleration.common import number
 from ..reading import SnapshotView
-from ..verdicts import Passed, Verdicts, check, fail
+from ..verdicts import Passed, Verdicts, check, declared_causes
 from .common import Measured, each_gpu_run, words, words_of
+
+CAUSE = declared_causes(__name__)
 
 PATTERNS = ("pattern", "inverted pattern")
 _UNCORRECTABLE = "ECC_UNCORRECTABLE"
 
-WRONG = fail(
-    "memory-gives-back-other-data",
-    "gives back other data than was written: {words}",
-    "{words} of 8 bytes in {mib:,.0f} MiB of the memory of {gpu} came back different from what was"
-    " written{at}{bits}: results of any job on it may be wrong.",
-    "Take the GPU out of use. Undo raised clocks and voltages, reset it, and run this again; if words still"
-    " differ, have the vendor's field diagnostic check it and replace the board.",
-    "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
-    REPORT,
-    "sudo nvidia-smi --gpu-reset -i {gpu}",
-)
-UNCORRECTABLE = WRONG.variant(
-    "memory-uncorrectable-error",
-    headline="has an uncorrectable error in its memory",
-    sentence="Reading the memory of {gpu} meets an uncorrectable error ({error}): jobs there die.",
-)
 
-
-@check(
-    "MEM-001",
-    title="Memory pattern",
-    causes=(WRONG, UNCORRECTABLE),
-    about="A pattern in which no two words are equal, and then its inverse, is written into a quarter of the"
-    " GPU's free memory and compared afterwards.",
-    sources=["NVIDIA DCGM documentation, Memory plugin; NVIDIA GPU Memory Error Management"],
-    follows=NOTHING_RUNS,
-    systems=("memory",),
-)
+@check("MEM-001")
 def memory_pattern(view: SnapshotView) -> Verdicts:
     whole: list[Measured] = []
 
@@ -51,7 +26,7 @@ def memory_pattern(view: SnapshotView) -> Verdicts:
             where = next(filter(None, (words_of(trial, "where") for trial in wrong)), "")
             bits = next(filter(None, (words_of(trial, "bits") for trial in wrong)), "")
             yield one.found(
-                WRONG,
+                CAUSE["memory-gives-back-other-data"],
                 wrong,
                 words=words(sum(number(trial, "wrong") for trial in wrong)),
                 mib=max(number(trial, "MiB") for trial in wrong),
@@ -59,7 +34,7 @@ def memory_pattern(view: SnapshotView) -> Verdicts:
                 bits=f" (bits that differ: {bits})" if bits else "",
             )
         elif broken:
-            yield one.found(UNCORRECTABLE, broken[:1], error=broken[0].reason)
+            yield one.found(CAUSE["memory-uncorrectable-error"], broken[:1], error=broken[0].reason)
         elif not any(trial.outcome == "ok" and "wrong" in trial.evidence for trial in trials):
             yield one.why_not("pattern")
         else:

@@ -7,14 +7,16 @@ from typing import NamedTuple
 from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
-from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
+from ..acceleration.common import Seen, died, each_run, failed, number
 from ..driver_state import on_wsl
 from ..kernel.events import gpu_at, subjects_at
 from ..pci.link import BELOW_SWITCHES
 from ..peer_groups import is_vgpu
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, fact, known
-from ..verdicts import Passed, Subject, Unjudged, Verdicts, check, fail, warn
+from ..verdicts import Passed, Subject, Unjudged, Verdicts, check, declared_causes
 from .common import ABSENT, called, gb_s, spread_of, words, words_of
+
+CAUSE = declared_causes(__name__)
 
 _DIRECTLY = "directly "
 _NVLINK = 0.5  # of what the NVLinks of one GPU carry
@@ -66,37 +68,7 @@ def pairs_of(view: SnapshotView, seen: Seen) -> list[PeerCopy]:
     return found
 
 
-SLOW = warn(
-    "slow-peer-copies",
-    "are slow to copy to each other: {rate}",
-    "Direct copies are slow: {pairs}, {why}: what several GPUs compute together waits for these.",
-    "Check how the two are joined, whether all NVLinks are up, and whether Access Control Services or the"
-    " IOMMU redirect what goes over PCIe.",
-    "nvidia-smi topo -m",
-    "nvidia-smi nvlink -s",
-    "nvidia-smi topo -p2p r",
-)
-
-
-@check(
-    "MEM-005",
-    title="GPU to GPU",
-    causes=(SLOW,),
-    about="Direct copies between every pair of GPUs, if the driver allows them.",
-    sources=[
-        "github.com/NVIDIA/nvbandwidth, README; github.com/Azure/azurehpc-health-checks, conf"
-    ],
-    follows=(
-        *NOTHING_RUNS,
-        "MEM-006",
-        "PCI-007",
-        "PCI-005",
-        "GPU-010",
-        "GPU-012",
-        "GPU-013",
-    ),
-    systems=("peers",),
-)
+@check("MEM-005")
 def gpu_to_gpu(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         direct = [pair for pair in pairs_of(view, seen) if pair.rate]
@@ -108,7 +80,9 @@ def gpu_to_gpu(view: SnapshotView) -> Verdicts:
             trials, rate = [pair.trial for pair in pairs], gb_s(min(pair.rate for pair in pairs))
             shown = _first([f"{pair.called} {gb_s(pair.rate)}" for pair in pairs])
             evidence = seen.evidence(*trials)
-            yield SLOW.found(_subjects(pairs), evidence, rate=rate, pairs=shown, why=why)
+            yield CAUSE["slow-peer-copies"].found(
+                _subjects(pairs), evidence, rate=rate, pairs=shown, why=why
+            )
         if not direct:
             raise CouldNotRun("GPU to GPU: no copy was timed")
         if not slow:
@@ -159,36 +133,7 @@ def _pcie(gpu: Gpu) -> float:
     return PCIE_LANE.get(generation, 0) * width
 
 
-DAMAGED = fail(
-    "damaged-peer-copies",
-    "hand each other damaged data: {first}",
-    "Direct copies from GPU to GPU arrive damaged: {pairs}{where}. What several GPUs compute together is"
-    " wrong, without any error.",
-    "Check PCI-007: an IOMMU that translates addresses, or Access Control Services above the GPUs, break"
-    " direct copies. Otherwise update the driver, or go back to NVIDIA's own if it was patched for direct"
-    " access, and check the NVLinks and PCIe links of both. Until then NCCL_P2P_DISABLE=1 keeps NCCL off"
-    " direct copies.",
-    "export NCCL_P2P_DISABLE=1",
-    "cat /proc/cmdline",
-    "nvidia-smi topo -p2p r",
-)
-HANGS = DAMAGED.variant(
-    "peer-copy-hangs",
-    headline="never finish a direct copy: {pair}",
-    sentence="A direct copy from {pair} never ends, though the driver offers it: NCCL hangs.",
-)
-
-
-@check(
-    "MEM-006",
-    title="Peer pattern",
-    causes=(DAMAGED, HANGS),
-    about="With direct access a pattern is copied from each GPU to each other one and compared there, and the"
-    " other GPU reads it in place, too.",
-    sources=["NVIDIA CUDA programming guide, IOMMU on Linux; nccl#1637; NCCL user guide"],
-    follows=(*NOTHING_RUNS, "MEM-001"),
-    systems=("peers",),
-)
+@check("MEM-006")
 def peer_pattern(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         pairs = pairs_of(view, seen)
@@ -197,7 +142,7 @@ def peer_pattern(view: SnapshotView) -> Verdicts:
         whole = [pair for pair in pairs if pair.trial.outcome == "ok" and not pair.wrong]
         if wrong:
             where = next(filter(None, (words_of(pair.trial, "where") for pair in wrong)), "")
-            yield DAMAGED.found(
+            yield CAUSE["damaged-peer-copies"].found(
                 _subjects(wrong),
                 seen.evidence(*[pair.trial for pair in wrong]),
                 first=wrong[0].called,
@@ -205,7 +150,9 @@ def peer_pattern(view: SnapshotView) -> Verdicts:
                 where=f"; first at {where}" if where else "",
             )
         for pair in hung:
-            yield HANGS.found(_subjects([pair]), seen.evidence(pair.trial), pair=pair.called)
+            yield CAUSE["peer-copy-hangs"].found(
+                _subjects([pair]), seen.evidence(pair.trial), pair=pair.called
+            )
         for pair in pairs:
             if pair.trial.outcome not in ("ok", "not-supported") and pair not in hung:
                 why = f"{pair.trial.name}: {failed(seen, pair.trial)}"

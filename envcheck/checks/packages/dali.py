@@ -6,7 +6,9 @@ import re
 
 from ..reading import Distribution, Skip, SnapshotView, facts_of, need
 from ..target import PLACE, installed, named, owner_of, pip_restore
-from ..verdicts import Passed, Remedy, Verdicts, about, check, warn
+from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes
+
+CAUSE = declared_causes(__name__)
 
 _DALI = re.compile(r"nvidia-dali(?:-nightly|-weekly)?(-cuda\d{2,3})?\Z")
 _OTHERS = ("torch", "mxnet", "jax", "paddlepaddle-gpu", "cupy")
@@ -14,23 +16,9 @@ _AGAIN = (
     "Install the plugin again, after TensorFlow: it is compiled for the installed one, which needs a C++"
     " compiler."
 )
-MISSING = warn(
-    "plugin-missing",
-    "DALI has no plugin for TensorFlow",
-    "{dali} has no plugin for TensorFlow: nvidia.dali.plugin.tf cannot be imported.",
-    _AGAIN,
-)
 
 
-@check(
-    "PKG-020",
-    title="DALI has its TensorFlow plugin",
-    causes=[MISSING],
-    about="DALI uses TensorFlow through a separate package, nvidia-dali-tf-plugin. When installed, it"
-    " compiles its library for the TensorFlow that is there, or takes one that was built for that"
-    " version. Whether that fits is for LIB-010.",
-    sources=("NVIDIA/DALI, dali/python/nvidia/dali/plugin/tf.py", "NVIDIA/DALI#1065"),
-)
+@check("PKG-020")
 def dali_plugin(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     dali, tensorflow = dali_of(distributions), owner_of(distributions, "tensorflow")
@@ -44,7 +32,7 @@ def dali_plugin(view: SnapshotView) -> Verdicts:
     elif others:
         yield Passed(f"{named(dali)} without its TensorFlow plugin, beside {', '.join(others)}")
     else:
-        yield MISSING.found(
+        yield CAUSE["plugin-missing"].found(
             about("package", _plugin_of(dali)),
             [view.evidence(PLACE, both)],
             advice=plugin_again(view, dali),

@@ -26,7 +26,7 @@ from ..target import (
     pip_restore,
     version_of,
 )
-from ..verdicts import Passed, Remedy, Verdicts, about, check, fail, warn, words
+from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes, words
 from .common import found
 from .jax import misfits as jax_misfits
 from .requirements import (
@@ -40,24 +40,10 @@ from .requirements import (
     why_unstated,
 )
 
-MIXED = warn(
-    "cuda-majors-mixed",
-    "CUDA libraries of several majors are mixed",
-    "{packages}: the same library for several CUDA majors. They overwrite each other's files, and one process"
-    " may load both.",
-    "Give each framework an environment of its own; see which of them requires which.",
-)
+CAUSE = declared_causes(__name__)
 
 
-@check(
-    "PKG-008",
-    title="CUDA libraries are of one CUDA major",
-    causes=[MIXED],
-    about="NVIDIA's wheels for CUDA 11 and CUDA 12 unpack into the same directories, and files whose name"
-    " carries no CUDA version (cuDNN, NCCL, cuRAND, cuSOLVER) overwrite each other.",
-    sources=("files in the nvidia-*-cu11 and nvidia-*-cu12 wheels", "pytorch#185512 and #188892"),
-    follows=("PKG-021",),
-)
+@check("PKG-008")
 def cuda_majors(view: SnapshotView) -> Verdicts:
     parts: dict[str, list[tuple[Distribution, int]]] = {}
     for name, one in installed(view).items():
@@ -70,7 +56,7 @@ def cuda_majors(view: SnapshotView) -> Verdicts:
     if mixed:
         every = [one for wheels in mixed.values() for one, _ in wheels]
         pairs = [" and ".join(named(one) for one, _ in wheels) for wheels in mixed.values()]
-        yield MIXED.found(
+        yield CAUSE["cuda-majors-mixed"].found(
             [subject for name in mixed for subject in about("package", name)],
             [view.evidence(PLACE, pair) for pair in pairs],
             commands=[pip(view, f"show {words([one.name for one in every])}")],
@@ -81,12 +67,8 @@ def cuda_majors(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(parts)} libraries, all for CUDA {' or '.join(map(str, majors))}")
 
 
-_UNMET = "a package's requirement is not met"
-_REQUIRES = "{package} requires {requirements}"
 _INSTALL = "Install what it requires."
 _ANOTHER = "Install a release of it that fits what is here, or give it an environment of its own."
-FAILS = fail("needed-requirement-unmet", _UNMET, _REQUIRES + ": {consequence}.", _INSTALL)
-UNMET = warn("requirement-unmet", _UNMET, _REQUIRES + ".", _INSTALL)
 
 # Required by frameworks that run without them.
 _UNUSED = frozenset(
@@ -95,19 +77,7 @@ _UNUSED = frozenset(
 _OF_FRAMEWORKS = (*TENSORFLOWS, "torch", "jax")
 
 
-@check(
-    "PKG-009",
-    title="Requirements of the installed packages are met",
-    causes=[FAILS, UNMET],
-    about="A later installation may have replaced or removed what an earlier package requires; pip prints"
-    " that once and continues. It fails where use does: a framework's requirement that is gone or of a"
-    " later major version, a package compiled for another version of the framework, and CUDA's wheels.",
-    sources=(
-        "the packages' own metadata (Requires-Dist)",
-        "what it does not say: unstated_requirements.csv, a source in every row",
-    ),
-    follows=("PKG-002", "ENV-011"),
-)
+@check("PKG-009")
 def requirements_met(view: SnapshotView) -> Verdicts:
     environment = marker_environment(facts_of(view.target.interpreter, "the target's interpreter"))
     distributions = installed(view)
@@ -133,7 +103,11 @@ def requirements_met(view: SnapshotView) -> Verdicts:
         wanted = [f"{gap.requirement.name}{gap.requirement.specifier}" for gap in gaps]
         states = [f"(is {gap.found.version})" if gap.found else "(is missing)" for gap in gaps]
         consequences = [why for gap in gaps if (why := _consequence(view, one, gap, collected))]
-        cause = FAILS if consequences and "+nv" not in one.version else UNMET
+        cause = (
+            CAUSE["needed-requirement-unmet"]
+            if consequences and "+nv" not in one.version
+            else CAUSE["requirement-unmet"]
+        )
         yield found(
             view,
             cause,

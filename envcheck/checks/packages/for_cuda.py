@@ -25,9 +25,11 @@ from ..target import (
     variables,
     version_of,
 )
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, warn
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes
 from ..visible import VisibleDevice, capabilities, visible
 from .common import found
+
+CAUSE = declared_causes(__name__)
 
 _NAMED = re.compile(r"-cu(?:da)?(1\d)(\d?)(x?)\Z")
 # Whose CUDA is that of the framework which requires them.
@@ -37,55 +39,9 @@ _FOR_EACH = re.compile(r"_cuda(\d{2})(\d)(?:_\w{1,20})?\.so\Z")
 _FAMILY = re.compile(
     r"torch(?:vision|audio|text|data|-scatter|-sparse|-cluster|-spline-conv)|xformers|pyg-lib|flash-attn"
 )
-_ANOTHER = "{package} is made for another CUDA"
-TOO_NEW = fail(
-    "package-newer-than-driver",
-    _ANOTHER,
-    "{package} is made for CUDA {cuda}, and the driver runs CUDA {driver_cuda} at most: it finds no GPU.",
-    "Update the driver, or install the package for an older CUDA in its place.",
-)
-NO_CODE = warn(
-    "package-without-code",
-    _ANOTHER,
-    "{package} is made for CUDA {cuda}, which makes no code for compute capability {capability} (CUDA {range}"
-    " does): it fails there, or its kernels are compiled first.",
-    "Install the package for that CUDA in its place.",
-)
-TOO_OLD = warn(
-    "gpu-too-old-for-package",
-    "{package} does not compute on {gpu}",
-    "{package} computes on GPUs of compute capability {least} and later, and {gpu} has {capability}: {says}.",
-    "Leave it out, or use a release that still has code for this GPU.",
-)
-OTHER_TAG = fail(
-    "built-beside-another-cuda",
-    _ANOTHER,
-    "{package} was built {built}, beside {others} of CUDA {cuda}: its operations fail on a GPU"
-    ' ("Could not run torchvision::nms"), or its import does.',
-    "Install the build of the same CUDA as PyTorch's.",
-)
-NONE_FOR_CUDA = fail(
-    "no-library-for-cuda",
-    "{package} has no library for CUDA {cuda}",
-    "{package} brings a library for each CUDA that it supports ({there}), and none for CUDA {cuda}, which"
-    " {others} was built with: it does not import, or computes on the CPU.",
-    "Install a release that has one.",
-)
 
 
-@check(
-    "PKG-022",
-    title="Packages are for a CUDA that runs here",
-    causes=[TOO_NEW, NO_CODE, TOO_OLD, OTHER_TAG, NONE_FOR_CUDA],
-    about="Names and versions say which CUDA a package is made for: cupy-cuda12x, cudf-cu12, torchvision"
-    " 0.16.0+cu118. It has to be one that the driver runs, that makes code for the GPU, and for what PyTorch"
-    " loads, PyTorch's own.",
-    sources=(
-        "CUDA compatibility guide; the first and last CUDA of each GPU (capabilities.csv)",
-        "ultralytics#7713; ComfyUI-Impact-Pack#915; bitsandbytes, libbitsandbytes_cudaNNN.so",
-    ),
-    follows=("PCI-001", "PKG-002"),
-)
+@check("PKG-022")
 def for_cuda(view: SnapshotView) -> Verdicts:
     need_gpus(view)
     distributions = installed(view)
@@ -129,7 +85,7 @@ def _too_old(
             findings.append(
                 found(
                     view,
-                    TOO_OLD,
+                    CAUSE["gpu-too-old-for-package"],
                     one,
                     gpu=gpu,
                     capability=low[0],
@@ -153,8 +109,15 @@ def _judge(view: SnapshotView, one: Distribution, name: re.Match[str]) -> Iterat
     if api and int(api.partition(".")[0]) < major:
         older = pip_replace(view, _for(one, name, int(api.partition(".")[0])), one.name)
         update = [*on_system(view, "update-driver"), f"# or: {older}"]
-        advice = Remedy(TOO_NEW.remedy, update)
-        yield found(view, TOO_NEW, one, advice=advice, cuda=major, driver_cuda=api)
+        advice = Remedy(CAUSE["package-newer-than-driver"].remedy, update)
+        yield found(
+            view,
+            CAUSE["package-newer-than-driver"],
+            one,
+            advice=advice,
+            cuda=major,
+            driver_cuda=api,
+        )
         return
     for gpu in capabilities(view):
         row = capability(gpu)
@@ -166,7 +129,13 @@ def _judge(view: SnapshotView, one: Distribution, name: re.Match[str]) -> Iterat
             )
             limits = f"{first} and later" if wanted is first else f"{last} and earlier"
             yield found(
-                view, NO_CODE, one, commands=[command], cuda=major, capability=gpu, range=limits
+                view,
+                CAUSE["package-without-code"],
+                one,
+                commands=[command],
+                cuda=major,
+                capability=gpu,
+                range=limits,
             )
             return
 
@@ -199,7 +168,15 @@ def _beside(view: SnapshotView, one: Distribution, torch: Distribution) -> Itera
     index = f"--index-url https://download.pytorch.org/whl/{digits[0]}"
     built = "without CUDA" if _tag(one) == "cpu" else f"for CUDA {_tag(one)}"
     commands = [f"{again} --force-reinstall --no-deps {index}"]
-    yield found(view, OTHER_TAG, one, torch, commands=commands, built=built, cuda=own)
+    yield found(
+        view,
+        CAUSE["built-beside-another-cuda"],
+        one,
+        torch,
+        commands=commands,
+        built=built,
+        cuda=own,
+    )
 
 
 def _without_own(view: SnapshotView, distributions: dict[str, Distribution]) -> Iterator[Finding]:
@@ -216,7 +193,7 @@ def _without_own(view: SnapshotView, distributions: dict[str, Distribution]) -> 
             ordered = sorted(versions, key=Version)
             yield found(
                 view,
-                NONE_FOR_CUDA,
+                CAUSE["no-library-for-cuda"],
                 one,
                 torch,
                 evidence=[view.evidence("target.loader.linked", ", ".join(ordered))],

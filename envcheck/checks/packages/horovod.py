@@ -6,28 +6,16 @@ from .. import target
 from ..network.horovod import BUILD_NAMES
 from ..reading import FRAMEWORKS, Skip, SnapshotView, facts_of, need
 from ..target import installed, named
-from ..verdicts import Passed, Verdicts, check, fail, warn
+from ..verdicts import Passed, Verdicts, check, declared_causes
 from .common import found
 
-_BUILT_WITHOUT = "Horovod was built without the framework"
+CAUSE = declared_causes(__name__)
+
 _HOLDS = "{package} holds no extension for {frameworks}: `import horovod` succeeds, and training across GPUs"
-_BUILD_AGAIN = (
-    "Build it again, with the framework installed first, and let a failing build be an error."
-)
 _WITH_IT, _THERE = f"{_HOLDS} with it fails.", f"{_HOLDS} fails there."
-NO_EXTENSION = fail("horovod-empty", _BUILT_WITHOUT, _WITH_IT, _BUILD_AGAIN)
-EXTENSION_MISSING = warn("horovod-extension-missing", _BUILT_WITHOUT, _THERE, _BUILD_AGAIN)
 
 
-@check(
-    "PKG-011",
-    title="Horovod was built for the installed framework",
-    causes=[NO_EXTENSION, EXTENSION_MISSING],
-    about="Horovod builds its extension for each framework when it is installed, and continues without a"
-    " message if that fails; `horovodrun --check-build` has listed a framework for which nothing had"
-    " been built. This check looks for the extension itself.",
-    sources=("horovod 0.28.1, observed",),
-)
+@check("PKG-011")
 def horovod(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("horovod") or distributions.get("nvidia-horovod")
@@ -46,7 +34,7 @@ def horovod(view: SnapshotView) -> Verdicts:
     options = "--no-cache-dir --no-build-isolation"
     yield found(
         view,
-        EXTENSION_MISSING if built else NO_EXTENSION,
+        CAUSE["horovod-extension-missing"] if built else CAUSE["horovod-empty"],
         package,
         evidence=[view.evidence("target.packages.horovod_extensions")],
         commands=[f"{wanted}HOROVOD_GPU_OPERATIONS=NCCL {install} {options}"],

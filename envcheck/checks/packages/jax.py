@@ -10,33 +10,17 @@ from packaging.version import Version
 
 from ..reading import Distribution, NotKnown, Skip, SnapshotView
 from ..target import installed, named, pip_install, version_of
-from ..verdicts import Passed, Verdicts, check, fail
+from ..verdicts import Passed, Verdicts, check, declared_causes
 from .common import found
 from .requirements import extra_requirements
 
+CAUSE = declared_causes(__name__)
+
 _PLUGIN = re.compile(r"jax-cuda(\d{2})-(?:plugin|pjrt)\Z")
 _CUDA_EXTRA = re.compile(r"cuda(?:\d{2})?(?:[-_](?:pip|local|cudnn\d+))?\Z")
-_MISFIT = "{parts} not go with {jax}"
-MISFIT = fail(
-    "jax-parts-differ",
-    _MISFIT,
-    f"{_MISFIT}.",
-    "Install jax with its parts in one command, so that all are of one release.",
-)
 
 
-@check(
-    "PKG-017",
-    title="JAX's parts are of one release",
-    causes=[MISFIT],
-    about="jax, jaxlib and the CUDA plugins are released together, and pip ties the plugins to jax by the"
-    " extra jax[cuda12] alone: an upgrade of jax by itself leaves the plugin behind, which JAX then ignores."
-    " Judged by what the installed jax requires; no plugin's version may be above jaxlib's.",
-    sources=(
-        "metadata of the jax wheels (extras cuda, cuda12, cuda13)",
-        "jax-ml/jax#22416 and #24901, ma-gilles/recovar#64 (what JAX says, and does, of a newer plugin)",
-    ),
-)
+@check("PKG-017")
 def jax_parts(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     jax, parts = distributions.get("jax"), _parts(distributions)
@@ -54,7 +38,7 @@ def jax_parts(view: SnapshotView) -> Verdicts:
     wanted += [] if cuda else [f"jaxlib<={jax.version}"]  # jax alone asks for no newest one
     yield found(
         view,
-        MISFIT,
+        CAUSE["jax-parts-differ"],
         wrong[0],
         *(one for one in every if one is not wrong[0]),
         commands=[pip_install(view, *wanted)],

@@ -9,43 +9,17 @@ from packaging.version import Version
 from .. import target
 from ..reading import Distribution, Skip, SnapshotView, known
 from ..target import installed, named, owner_of, pip_install, version_of
-from ..verdicts import Passed, Verdicts, check, fail, warn
+from ..verdicts import Passed, Verdicts, check, declared_causes
 from .common import found
+
+CAUSE = declared_causes(__name__)
 
 _KERAS = re.compile(r"(?i)\s*(?:keras|[\w.-]*tensorflow[\w.-]*|tf-nightly[\w-]*)\s*(?![\w.-])")
 LEGACY = "TF_USE_LEGACY_KERAS"
 _FIRST_KERAS_3 = Version("2.16")
-_NOT_ASKED_FOR = "tf.keras is not the Keras that is asked for"
-NO_TF_KERAS = fail(
-    "tf-keras-missing",
-    _NOT_ASKED_FOR,
-    f"{LEGACY} asks for Keras 2 and tf_keras is not installed: every use of tf.keras fails.",
-    "Install the tf_keras of this TensorFlow, or unset the variable.",
-)
-KERAS_3 = fail(
-    "keras-3",
-    _NOT_ASKED_FOR,
-    "{package} needs Keras 2, and tf.keras of {others} is Keras 3: what it uses of Keras 2 fails.",
-    "Let tf.keras be Keras 2: set the variable before TensorFlow is imported, with tf_keras installed.",
-)
-NO_NAMED = warn(
-    "tf-keras-for-a-part",
-    "{package}'s part for TensorFlow lacks tf_keras",
-    "{package} imports Keras 2 by its name, tf_keras, which is not installed; the keras of {others} is Keras"
-    " 3: its models for TensorFlow fail.",
-    "Install the tf_keras of this TensorFlow, if you use that part.",
-)
 
 
-@check(
-    "PKG-019",
-    title="tf.keras is the Keras that is asked for",
-    causes=[NO_TF_KERAS, KERAS_3, NO_NAMED],
-    about="From TensorFlow 2.16 on tf.keras is Keras 3, which breaks code written for Keras 2. Keras 2 lives"
-    f" on as tf_keras, which tf.keras is if {LEGACY}=1 is set.",
-    sources=("TensorFlow's release notes, 2.16.1", "amaiya/ktrain#528"),
-    follows=("PKG-003",),
-)
+@check("PKG-019")
 def keras_generation(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     tensorflow = owner_of(distributions, "tensorflow")
@@ -61,7 +35,9 @@ def keras_generation(view: SnapshotView) -> Verdicts:
             return
         evidence = [view.evidence("target.environment.variables", f"{LEGACY}={value}")]
         commands = [*install, f"unset {LEGACY}"]
-        yield found(view, NO_TF_KERAS, tensorflow, evidence=evidence, commands=commands)
+        yield found(
+            view, CAUSE["tf-keras-missing"], tensorflow, evidence=evidence, commands=commands
+        )
         return
     # With tf_keras there, what imports it by that name is well.
     users = [
@@ -74,7 +50,7 @@ def keras_generation(view: SnapshotView) -> Verdicts:
         in_part = required == {True}
         commands = [*install, *([] if in_part else [f"export {LEGACY}=1"])]
         shown = view.evidence(target.PLACE, f"{named(user)}: its code names {user.keras_2}")
-        cause = NO_NAMED if in_part else KERAS_3
+        cause = CAUSE["tf-keras-for-a-part"] if in_part else CAUSE["keras-3"]
         yield found(view, cause, user, tensorflow, evidence=[shown], commands=commands)
     if not users:
         way = f"; code for Keras 2 needs {wanted} and {LEGACY}=1"

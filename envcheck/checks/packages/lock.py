@@ -6,26 +6,14 @@ from ...data.versions import parse_version
 from ...facts.target import InstalledLock, PackageInLock
 from ..gpus import plural
 from ..reading import Skip, SnapshotView, Unavailable, facts_of, known, need
-from ..verdicts import Passed, Verdicts, about, check, warn, word
+from ..verdicts import Passed, Verdicts, about, check, declared_causes, word
+
+CAUSE = declared_causes(__name__)
 
 _NAMED = 6  # packages that a sentence names
-CHANGED = warn(
-    "lock-changed",
-    "{differing} not as the lock says",
-    "{changes}. This is no longer the environment that was verified.",
-    "If that was not intended: install it again; the version in use stays until the new one works.",
-)
 
 
-@check(
-    "PKG-016",
-    title="The environment is as its lock says",
-    causes=[CHANGED],
-    about="envcheck installs an environment from a lock, and verifies it; a later installation may replace or"
-    " remove packages of the lock, and then it is no longer the one that was verified. Packages that"
-    " were added are fine.",
-    sources=("PEP 751 (pylock.toml)", "the packages' own metadata"),
-)
+@check("PKG-016")
 def as_locked(view: SnapshotView) -> Verdicts:
     lock = facts_of(view.target.lock, "the environment's lock")
     if isinstance(lock.packages, Unavailable) and lock.packages.unavailable == "absent":
@@ -50,7 +38,7 @@ def as_locked(view: SnapshotView) -> Verdicts:
         shown = [f"{one.name} {one.version}" for one in gone]
         changes.append(f"{plural(len(gone), 'package')} of the lock removed: {_some(shown)}")
     one = len(differing) == 1
-    yield CHANGED.found(
+    yield CAUSE["lock-changed"].found(
         about("package", known(lock.stack)),
         [view.evidence("target.lock.path")],
         commands=_install_again(lock),

@@ -20,47 +20,12 @@ from ..target import (
     soname,
     version_of,
 )
-from ..verdicts import Finding, Passed, Verdicts, about, check, fail, warn
+from ..verdicts import Finding, Passed, Verdicts, about, check, declared_causes
 
-_SEVERAL = "several packages of {module} are installed"
-_SHARED = "{packages} share one directory, {module}: whichever was installed last has overwritten the others"
-_KEEP = (
-    "Keep the one that you want: it is installed before the others are uninstalled, and once more, since that"
-    " removes shared files."
-)
-_OF_NVIDIA = f"{_KEEP[:-1]} (nvidia-tensorflow comes from NVIDIA's index)."
-MIXED = fail(
-    "tensorflows-mixed",
-    _SEVERAL,
-    _SHARED + ", and files of several versions lie mixed.",
-    _OF_NVIDIA,
-)
-BROKEN = fail(
-    "several-packages-and-one-broken",
-    _SEVERAL,
-    f"{_SHARED}, and what is left asks for libraries that are not there.",
-    _KEEP,
-)
-SEVERAL = warn("several-packages-of-a-module", _SEVERAL, f"{_SHARED}.", _KEEP)
-FOR_CPUS = warn(
-    "package-for-cpus",
-    "{package} computes on the CPU alone",
-    "{package} computes on the CPU alone, and nothing else in this environment uses the GPU.",
-    "For GPUs it is another package: install {other} in its place.",
-)
+CAUSE = declared_causes(__name__)
 
 
-@check(
-    "PKG-003",
-    title="Each module comes from one package",
-    causes=[MIXED, BROKEN, SEVERAL, FOR_CPUS],
-    about="Some software is published under several names, for CPUs, for GPUs, for each CUDA: tensorflow and"
-    " tensorflow-cpu, onnxruntime and onnxruntime-gpu, cupy-cuda11x and cupy-cuda12x, opencv-python and"
-    " opencv-python-headless. They install into the same directory: the last one overwrites the rest, and"
-    " uninstalling either removes the other's files. A package that computes on the CPU alone is a note.",
-    sources=("one_module.csv, a source in every row",),
-    follows=("PKG-002", "ENV-011"),
-)
+@check("PKG-003")
 def once(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     found, single, notes = [], [], []
@@ -115,10 +80,14 @@ def _required(one: Distribution) -> set[str]:
 
 def _found(view: SnapshotView, row: OneModule, several: list[Distribution]) -> Finding:
     versions = {version_of(one) or one.version for one in several}
-    cause = MIXED if row.module == "tensorflow" and len(versions) > 1 else SEVERAL
+    cause = (
+        CAUSE["tensorflows-mixed"]
+        if row.module == "tensorflow" and len(versions) > 1
+        else CAUSE["several-packages-of-a-module"]
+    )
     owners, linked = {one.name for one in several}, fact(view.target.loader, "linked") or []
     if any(w.instead for file in linked if known(file.distribution) in owners for w in file.wants):
-        cause = BROKEN
+        cause = CAUSE["several-packages-and-one-broken"]
     keep = _kept(view, row, several)
     others = [one.name for one in several if one is not keep]
     names = " and ".join(map(named, several))
@@ -132,7 +101,7 @@ def _found(view: SnapshotView, row: OneModule, several: list[Distribution]) -> F
 
 
 def _for_cpus(view: SnapshotView, one: Distribution, other: str) -> Finding:
-    return FOR_CPUS.found(
+    return CAUSE["package-for-cpus"].found(
         about("package", one.name),
         [view.evidence(PLACE, named(one))],
         commands=[pip_replace(view, other, one.name)],

@@ -11,32 +11,15 @@ from ...data.packages import TENSORFLOWS
 from ..gpus import plural
 from ..reading import Distribution, Skip, SnapshotView, fact
 from ..target import installed, named, pip_replace
-from ..verdicts import Passed, Verdicts, check, fail, warn
+from ..verdicts import Passed, Verdicts, check, declared_causes
 from .common import found
 
+CAUSE = declared_causes(__name__)
+
 _FOR_GPUS = re.compile(r"(?:^|-)(?:gpu|cuda|cu)\d*(?:$|-)")
-_HEADLINE = "{package} is overwritten by {others}"
-_SAME = (
-    "{package} and {others} bring the same files, and {others} wrote last: what {package} brought"
-    " is gone from {files}, {example} among them"
-)
-_KEEP = "Keep {kept}, and uninstall the other. It is installed again after that, which removes shared files."
-LOST = fail(
-    "needed-files-overwritten", _HEADLINE, _SAME + ". {package} is the one that is needed.", _KEEP
-)
-OVERWRITTEN = warn("files-overwritten", _HEADLINE, _SAME + ".", _KEEP)
 
 
-@check(
-    "PKG-021",
-    title="No package's files are another one's",
-    causes=[LOST, OVERWRITTEN],
-    about="Two distributions can bring files of the same names (onnxruntime and onnxruntime-gpu, NVIDIA's"
-    " wheels of two CUDA versions): pip installs both, and the last one wins. Which it was, the files' hashes"
-    " in both RECORDs say. It fails where a framework requires the loser, or the loser alone is for GPUs.",
-    sources=("PEP 376 and PEP 627 (RECORD)", "GLiNER#267", "returnn#1802", "pypa/pip#4625"),
-    follows=("PKG-003", "ENV-011"),
-)
+@check("PKG-021")
 def overwritten(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     required = fact(view.target.packages, "required") or []
@@ -54,7 +37,7 @@ def overwritten(view: SnapshotView) -> Verdicts:
         kept, gone = (other, one) if winner > loser else (one, other)
         yield found(
             view,
-            LOST if loser > winner else OVERWRITTEN,
+            CAUSE["needed-files-overwritten"] if loser > winner else CAUSE["files-overwritten"],
             one,
             other,
             commands=[pip_replace(view, f"{kept.name}=={kept.version}", gone.name)],

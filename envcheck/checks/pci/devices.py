@@ -8,9 +8,8 @@ from ...findings.subjects import about_device, about_device_at
 from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
-from ..driver_state import REBOOT, REPORT, on_wsl, then_reboot
+from ..driver_state import REBOOT, on_wsl, then_reboot
 from ..kernel.events import causes_of, declared, found_line
-from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import (
     CannotJudge,
     Skip,
@@ -32,42 +31,23 @@ from ..verdicts import (
     Unjudged,
     Verdicts,
     check,
-    fail,
+    declared_causes,
     unjudged,
-    warn,
     word,
 )
 from . import wsl
 
+CAUSE = declared_causes(__name__)
+
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = ("nouveau", "nova_core")
 
-NO_GPU = fail(
-    "no-gpu",
-    "no NVIDIA GPU on the PCI bus",
-    "{what}: nothing here can use CUDA.",
-    "In a virtual machine or a cloud, choose a type with a GPU, or pass one through from the host. On a"
-    " machine that does hold a card: check its seating and power cables, and the firmware settings for the"
-    " slot and for memory mapped above 4 GB.",
-    NVIDIA_DEVICES,
-    "sudo dmesg | grep -i 'pci.*BAR'",
-)
-
-
-REMOVED = fail(
-    "gpu-removed-by-udev",
-    "a udev rule takes the NVIDIA GPU off the PCI bus",
-    "A udev rule in {where} takes NVIDIA's GPUs off the PCI bus at boot: nothing here can use CUDA.",
-)
+NO_GPU = CAUSE["no-gpu"]
 
 
 @check(
     "PCI-001",
-    title="An NVIDIA GPU is on the PCI bus",
-    causes=(NO_GPU, REMOVED, *wsl.CAUSES),
-    about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a framework can"
-    " be judged. A GPU that only the driver lists (in a sandbox that hides /sys) counts too.",
-    sources=["Linux kernel documentation, sysfs-pci; lspci(8)"],
+    causes=(NO_GPU, CAUSE["gpu-removed-by-udev"], *wsl.CAUSES),
 )
 def gpu_present(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
@@ -94,46 +74,17 @@ def gpu_present(view: SnapshotView) -> Verdicts:
             evidence += config.shown(view, "udev_rules", rules)
             out = config.keeping_out(view, "nvidia")
             advice = config.undo(view, [*rules, *out])
-            yield REMOVED.found(evidence=evidence, advice=advice, where=config.where(rules))
+            yield CAUSE["gpu-removed-by-udev"].found(
+                evidence=evidence, advice=advice, where=config.where(rules)
+            )
         else:
             yield NO_GPU.found(evidence=evidence, what=what)
 
 
-RIVAL = fail(
-    "held-by-kernel-driver",
-    "is held by another driver",
-    "The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and CUDA"
-    " cannot use it.",
-    "Blacklist {driver}{already}, rebuild the initial RAM disk, and reboot; then install NVIDIA's driver if"
-    " it is not installed yet.",
-)
-ALL_PASSED_THROUGH = fail(
-    "all-held-for-guests",
-    "is held for a virtual machine",
-    "{driver} reserves this GPU for a virtual machine{where}: it cannot be used on this machine itself.",
-    "If the GPU is meant for this machine: remove its device id from vfio-pci's options and from the kernel's"
-    " command line, rebuild the initial RAM disk, and reboot.",
-)
-PASSED_THROUGH = ALL_PASSED_THROUGH.variant("held-for-guest", severity="warn")
-NOT_PASSED_THROUGH = PASSED_THROUGH.variant(
-    "meant-for-guest",
-    headline="is meant for a guest, and NVIDIA's driver has it",
-    sentence="The options of vfio-pci in {path} reserve this GPU for a guest, and the driver {driver} had it"
-    " first: no virtual machine can be given it.",
-    remedy="If the GPU is meant for a virtual machine: have vfio-pci loaded before NVIDIA's driver, rebuild"
-    " the initial RAM disk, and reboot. Else take its device id out of {path}.",
-)
+PASSED_THROUGH = CAUSE["held-for-guest"]
 
 
-@check(
-    "PCI-002",
-    title="No other driver holds the GPUs",
-    causes=(RIVAL, ALL_PASSED_THROUGH, PASSED_THROUGH, NOT_PASSED_THROUGH),
-    about="The kernel's own drivers nouveau and nova_core take a GPU at boot, and NVIDIA's driver cannot have"
-    " it then. A GPU bound to vfio-pci is reserved for a virtual machine: a failure only if all of them are.",
-    sources=["NixOS/nixpkgs#16711; beclab/Olares#3963"],
-    follows=("PCI-001",),
-)
+@check("PCI-002")
 def no_other_driver(view: SnapshotView) -> Verdicts:
     gpus = devices.pci_gpus(view)
     held = [gpu for gpu in gpus if devices.held_for_guests(gpu)]
@@ -141,7 +92,7 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
         name, subject = devices.driver_name(gpu), about_device(gpu)
         evidence = devices.device_evidence(view, gpu, "driver")
         if gpu in held:
-            cause = ALL_PASSED_THROUGH if len(held) == len(gpus) else PASSED_THROUGH
+            cause = CAUSE["all-held-for-guests"] if len(held) == len(gpus) else PASSED_THROUGH
             advice = _give_back(view, gpu)
             path = _meant_for_guest(view, gpu)
             if path:
@@ -156,7 +107,7 @@ def no_other_driver(view: SnapshotView) -> Verdicts:
             )
             commands = [_SOFTDEP, *on_system(view, "initramfs"), REBOOT]
             params = {"driver": known(gpu.driver), "path": path}
-            yield NOT_PASSED_THROUGH.found(subject, evidence, commands=commands, **params)
+            yield CAUSE["meant-for-guest"].found(subject, evidence, commands=commands, **params)
         elif name in RIVALS and _refused(facts_or(view.machine.kernel, Kernel)):
             why = f"the kernel refused NVIDIA's module (KRN-002), and {name} took the GPU"
             yield Unjudged("skipped", why, subject)
@@ -234,29 +185,12 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str, evidence: list[Evide
         f" (it is already, in {config.where(already)}: the initial RAM disk was made before that)"
     )
     params: Params = {"driver": driver, "already": early if already else ""}
-    return RIVAL.found(about_device(gpu), evidence, commands=then_reboot(commands), **params)
+    return CAUSE["held-by-kernel-driver"].found(
+        about_device(gpu), evidence, commands=then_reboot(commands), **params
+    )
 
 
-UNBOUND = fail(
-    "no-driver-bound",
-    "is not driven by NVIDIA's driver",
-    "{why}; nothing can use it.",
-    "Read the driver's messages in the kernel log; install the branch that supports this GPU.",
-    "sudo dmesg | grep -iE 'nvrm|nvidia'",
-    "nvidia-smi -L",
-    "sudo modprobe nvidia",
-)
-
-
-@check(
-    "PCI-003",
-    title="NVIDIA's driver is bound to every GPU",
-    causes=(UNBOUND,),
-    about="A GPU to which no driver is bound cannot be used. If the nvidia module is loaded, it has refused"
-    " this GPU: its branch does not support it, or could not start it.",
-    sources=["Linux kernel documentation, sysfs-pci; NVIDIA driver README, supported GPUs"],
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "KRN-009", "KRN-013"),
-)
+@check("PCI-003")
 def every_gpu_bound(view: SnapshotView) -> Verdicts:
     gpus, listed = devices.pci_gpus(view), devices.listed_gpus(view)
     unbound = [gpu for gpu in gpus if is_absent(gpu.driver) and gpu.address not in listed]
@@ -278,7 +212,7 @@ def every_gpu_bound(view: SnapshotView) -> Verdicts:
             evidence.append(view.evidence("machine.kernel.driver_version"))
             log = [e for e in known(kernel.log) or [] if known(e.pci_address) == gpu.address]
             evidence += [devices.event_evidence(view, event) for event in log[-3:]]
-        yield UNBOUND.found(about_device(gpu), evidence, why=why)
+        yield CAUSE["no-driver-bound"].found(about_device(gpu), evidence, why=why)
 
 
 def _does_not_wake(view: SnapshotView, device: PciDevice) -> list[Finding]:
@@ -291,41 +225,16 @@ def _does_not_wake(view: SnapshotView, device: PciDevice) -> list[Finding]:
     return next(found, [])
 
 
-FALLEN = fail(
-    "off-the-bus",
-    "has fallen off the PCI bus",
-    "This device has fallen off the PCI bus: jobs on it hang or die, and its results are not reliable.",
-    "Power the machine off and on (a warm reboot may not bring the device back). If it happens again: check"
-    " the power first (whether the supply is large enough, a cable of its own for each plug), then seating"
-    " and temperature; replace the board last.",
-    f"{REPORT}  # for the vendor, before the reboot",
-    "sudo poweroff",
-)
+FALLEN = CAUSE["off-the-bus"]
 
 
-MISSING = warn(
-    "board-not-complete",
-    "not all GPUs of the board are on the PCI bus",
-    "{count} GPUs are on the PCI bus beside NVSwitches, whose boards hold {whole}: {missing} did not come up"
-    " at boot.",
-    "Power the machine off and on (a warm reboot may not bring the GPU back). If it stays away, look into the"
-    " log of the management controller (BMC), reseat the GPU's module, and have it replaced.",
-    "sudo dmesg | grep -iE 'pcieport|pciehp|link'",
-    "sudo ipmitool sel list",
-    "sudo poweroff",
-)
 _OF_BOARDS = 8  # GPUs on a baseboard with NVSwitches
 _ASLEEP = declared("PCI-004")
 
 
 @check(
     "PCI-004",
-    title="Every device answers on the bus",
-    causes=(FALLEN, MISSING, *causes_of(_ASLEEP)),
-    about="A GPU that has fallen off the bus reads as all ones, and the driver logs Xid 79. Power, heat,"
-    " seating or a dying board are the causes; one event is enough.",
-    sources=["NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245"],
-    follows=("PCI-001",),
+    causes=(FALLEN, CAUSE["board-not-complete"], *causes_of(_ASLEEP)),
 )
 def every_device_answers(view: SnapshotView) -> Verdicts:
     found = [device for device in devices.pci_devices(view) if device.kind in ("gpu", "nvswitch")]
@@ -359,7 +268,7 @@ def every_device_answers(view: SnapshotView) -> Verdicts:
     missing = -count % _OF_BOARDS
     if count < len(found) and missing and is_absent(devices.host_facts(view).hypervisor):
         params: Params = {"count": count, "whole": count + missing, "missing": missing}
-        yield MISSING.found(
+        yield CAUSE["board-not-complete"].found(
             evidence=[view.evidence("machine.pci.devices", f"{count} GPUs")], **params
         )
     if answering:

@@ -14,7 +14,19 @@ from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import TRADE, Passed, Remedy, Verdict, Verdicts, check, fail, unjudged, warn, word
+from ..verdicts import (
+    TRADE,
+    Passed,
+    Remedy,
+    Verdict,
+    Verdicts,
+    check,
+    declared_causes,
+    unjudged,
+    word,
+)
+
+CAUSE = declared_causes(__name__)
 
 # Ways between two GPUs that pass only PCIe switches, and those by one processor's root ports.
 BELOW_SWITCHES = ("PIX", "PXB")
@@ -42,27 +54,7 @@ def _one_by_one(gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Ver
         yield Passed(detail if len(gpus) == 1 else f"{detail} ({count} GPUs)")
 
 
-BROKEN = fail(
-    "link-broken",
-    "has too few PCIe lanes",
-    "The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies between"
-    " host and GPU reach at most {share:.0%} of their speed.",
-    "Reseat the card and its riser; check for a firmware setting that splits the slot.",
-)
-NARROW = BROKEN.variant("link-narrow", severity="warn")
-
-
-@check(
-    "PCI-005",
-    title="The PCIe link has all the lanes that card and slot share",
-    causes=(BROKEN, NARROW),
-    about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
-    " seating, a dirty contact or a damaged riser.",
-    sources=[
-        "pytorch#153195; Linux kernel documentation, sysfs-bus-pci; healthy T4 and L40S machines"
-    ],
-    follows=("PCI-001", "PCI-004"),
-)
+@check("PCI-005")
 def link_width(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     if is_virtual(view):
@@ -82,7 +74,7 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Verdicts:
         yield Passed(f"x{width}")
         return
     broken = width * 4 <= min(card, slot) and _at_work(view, gpu)
-    yield (BROKEN if broken else NARROW).found(
+    yield (CAUSE["link-broken"] if broken else CAUSE["link-narrow"]).found(
         about_device(gpu),
         device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
         commands=[link_state(word(gpu.address))],
@@ -101,13 +93,6 @@ def _at_work(view: SnapshotView, device: PciDevice) -> bool:
     return any(known(gpu.pci_address) == device.address and under_load(gpu) for gpu in gpus)
 
 
-# What a direct way between devices costs.
-IOMMU_PASSES = (
-    f"{TRADE}the IOMMU then no longer keeps this machine's own devices to the memory that is theirs; those of"
-    " virtual machines stay confined."
-)
-
-
 def acs_off(ports: list[str]) -> Remedy:
     return Remedy(
         "Direct transfers need Access Control Services off on those ports, which a boot switches on again."
@@ -120,37 +105,7 @@ def acs_off(ports: list[str]) -> Remedy:
     )
 
 
-TRANSLATED = warn(
-    "iommu-translates",
-    "transfers between GPUs are redirected",
-    "The IOMMU translates the GPUs' addresses{acs}: direct transfers between them are not supported that way,"
-    " and hang, fail or bring wrong data.",
-    "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in"
-    f" /etc/default/grub). Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers. {IOMMU_PASSES}",
-)
-ACS_SWITCHES = warn(
-    "acs-in-switches",
-    "transfers between GPUs are redirected",
-    "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs of one switch"
-    " go through the processor, at a fraction of the speed.",
-)
-ACS_ROOT_PORTS = warn(
-    "acs-in-root-ports",
-    "transfers between GPUs are redirected",
-    "Access Control Services are on in the processor's root ports above the GPUs: what NCCL sends from one"
-    " GPU to the other is redirected to the IOMMU, and collectives can hang.",
-)
-
-
-@check(
-    "PCI-007",
-    title="Nothing redirects transfers between GPUs",
-    causes=(TRANSLATED, ACS_SWITCHES, ACS_ROOT_PORTS),
-    about="GPUs of one machine copy directly to each other over PCIe if no NVLink joins them. An IOMMU that"
-    " translates addresses breaks that on bare metal, and Access Control Services redirect each transfer.",
-    sources=["nccl#2079; NVIDIA CUDA programming guide, IOMMU on Linux; NCCL user guide"],
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
-)
+@check("PCI-007")
 def peer_transfers(view: SnapshotView) -> Verdicts:
     gpus = pci_gpus(view)
     if len(gpus) < 2:
@@ -190,7 +145,7 @@ def _redirected(view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair])
         bridges = {port for gpu in gpus for port in known(gpu.bridges) or []}
         redirecting = sorted(bridges & set(known(pci.acs_ports) or []))
         acs = ", and Access Control Services (ACS) of the ports above them redirect what they send"
-        yield TRANSLATED.found(
+        yield CAUSE["iommu-translates"].found(
             evidence=[
                 view.evidence("machine.pci.iommu_mode"),
                 shown,
@@ -209,7 +164,10 @@ def _redirected(view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair])
     ports = set(need(pci.acs_ports, "Access Control Services of the bridges above the GPUs"))
     slots = ports & {known(gpu.slot) or "" for gpu in below}
     above = {port for gpu in across for port in known(gpu.bridges) or [known(gpu.slot) or ""]}
-    for cause, found in ((ACS_SWITCHES, slots), (ACS_ROOT_PORTS, (ports & above) - slots)):
+    for cause, found in (
+        (CAUSE["acs-in-switches"], slots),
+        (CAUSE["acs-in-root-ports"], (ports & above) - slots),
+    ):
         if found:
             evidence = [view.evidence("machine.pci.acs_ports", ", ".join(sorted(found)))]
             yield cause.found(evidence=evidence, advice=acs_off(sorted(found)))

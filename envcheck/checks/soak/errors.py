@@ -5,8 +5,10 @@ from __future__ import annotations
 from ...data.kernel import xids
 from ..driver_state import REPORT
 from ..reading import CouldNotRun, Skip, SnapshotView
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, fail, unjudged
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes, unjudged
 from .common import Soaked, after, soak_check, soaked
+
+CAUSE = declared_causes(__name__)
 
 _MEMORY = {
     "ecc_uncorrected": "uncorrectable ECC errors",
@@ -19,31 +21,8 @@ _WAITING = {
 }
 _CORRECTED = {"remapped_rows": ("remapped rows", 1), "ecc_corrected": ("corrected errors", 10)}
 
-BAD_MEMORY = fail(
-    "memory-errors-under-load",
-    "had memory errors under load ({errors})",
-    "The memory had errors under load ({errors}): what was computed with that memory may be wrong.",
-    "Reset the GPU, so that rows are remapped, and repeat the soak; if errors come again, ask for a"
-    " replacement (RMA).",
-    "nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT -i {gpu}",
-    REPORT,
-    "sudo nvidia-smi --gpu-reset -i {gpu}",
-)
-WEAK_MEMORY = BAD_MEMORY.variant(
-    "corrected-memory-errors-under-load",
-    severity="warn",
-    sentence="The memory had errors under load ({errors}): more of them may follow.",
-)
 
-
-@soak_check(
-    "SOAK-003",
-    title="No memory errors occurred",
-    causes=(BAD_MEMORY, WEAK_MEMORY),
-    about="Failures are uncorrectable ECC errors, rows remapped for them, retired pages, and a remapping that"
-    " is pending or has failed. Warnings are rows remapped for corrected errors, and ten corrected errors.",
-    sources=("docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt",),
-)
+@soak_check("SOAK-003")
 def no_memory_error(view: SnapshotView, one: Soaked) -> Finding | str:
     one.need_samples("memory errors")
     latest = one.gpu.errors_after
@@ -52,7 +31,9 @@ def no_memory_error(view: SnapshotView, one: Soaked) -> Finding | str:
     bad = {name: number for name in _MEMORY if (number := one.grown(name))}
     bad |= {name: latest[name] for name in _WAITING if latest.get(name)}
     words = _MEMORY | _WAITING
-    cause = BAD_MEMORY if bad else WEAK_MEMORY
+    cause = (
+        CAUSE["memory-errors-under-load"] if bad else CAUSE["corrected-memory-errors-under-load"]
+    )
     for name, (called, least) in _CORRECTED.items():
         if not bad and one.grown(name) >= least:
             bad, words = {name: one.grown(name)}, {name: called}
@@ -63,20 +44,7 @@ def no_memory_error(view: SnapshotView, one: Soaked) -> Finding | str:
     return one.found(cause, *shown, errors=errors)
 
 
-XID = fail(
-    "xid-under-load", "had Xid {xid} under load", "Xid {xid} under load {when}{often}: {meaning}."
-)
-SUSPECT_XID = XID.variant("minor-xid-under-load", severity="warn")
-
-
-@check(
-    "SOAK-004",
-    title="No Xid occurred",
-    causes=(XID, SUSPECT_XID),
-    about="Xids during the soak, by the table of Xids: those of applications (13, 31, 43, 45) are failures"
-    " too, since the only application was envcheck's own, with products that run on every healthy GPU.",
-    sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
-)
+@check("SOAK-004")
 def no_xid(view: SnapshotView) -> Verdicts:
     for one in soaked(view):
         for number in dict.fromkeys(seen.number for seen in one.gpu.xids):
@@ -98,7 +66,7 @@ def _xid(view: SnapshotView, one: Soaked, number: int) -> Finding:
     remedy = known.remedy if known and known.remedy else "Look it up in NVIDIA's catalog."
     # An application's fault under a load of envcheck's own is the GPU's.
     minor = known is not None and known.severity == "warn" and not known.of_application
-    return (SUSPECT_XID if minor else XID).found(
+    return (CAUSE["minor-xid-under-load"] if minor else CAUSE["xid-under-load"]).found(
         [one.subject],
         [one.evidence(view, "xids", f"{number} {after(times[0])}")],
         advice=Remedy(remedy, ["sudo dmesg -T | grep -i xid", REPORT]),

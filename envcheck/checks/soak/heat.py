@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ...data import numbers
-from ..gpu.heat import COOLING, SHOW_HEAT, WARM_C, memory_limit
+from ..gpu.heat import WARM_C, memory_limit
 from ..reading import CouldNotRun, NotKnown, Skip, SnapshotView, known
-from ..verdicts import Cause, Finding, Level, fail
+from ..verdicts import Cause, Finding, Level, declared_causes
 from .common import Soaked, soak_check
 from .pace import LOOK
+
+CAUSE = declared_causes(__name__)
 
 
 def _held(key: str, severity: Level, what: str, check: str) -> Cause:
@@ -41,12 +43,7 @@ _HELD = {
 
 @soak_check(
     "SOAK-009",
-    title="Neither heat nor the power brake held the clocks down",
     causes=_HELD.values(),
-    about="NVML samples during a soak say why clocks are held down: the hardware's thermal slowdown or the"
-    " power brake in one sample of a hundred is a failure.",
-    sources=("nvml.h, nvmlClocksEventReason*", "envcheck/data/soak_limits.csv"),
-    follows=("GPU-007", "GPU-008"),
 )
 def not_throttled(view: SnapshotView, one: Soaked) -> Finding | str:
     what = "the reasons for held-down clocks"
@@ -65,27 +62,7 @@ def not_throttled(view: SnapshotView, one: Soaked) -> Finding | str:
     return ""
 
 
-MEMORY_HOT = fail(
-    "memory-too-hot-under-load",
-    "had memory at {celsius:.0f} °C under load",
-    "Under load the memory was at {celsius:.0f} °C, and its limit is {limit} °C: from there on it is slowed"
-    " down, and memory errors become more likely.",
-    COOLING,
-    *SHOW_HEAT,
-)
-MEMORY_WARM = MEMORY_HOT.variant("memory-nearly-too-hot-under-load", severity="warn")
-
-
-@soak_check(
-    "SOAK-010",
-    title="The memory stayed cool enough",
-    causes=(MEMORY_HOT, MEMORY_WARM),
-    about="The highest temperature of the memory (HBM, GDDR), compared with the board's own limit, or with"
-    " what is known of the generation's memory. At the limit is a failure, within 5 degrees of the board's"
-    " own a warning.",
-    sources=("nvml.h, NVML_FI_DEV_MEMORY_TEMP", "envcheck/data: memory_temperatures.csv"),
-    follows=("GPU-030",),
-)
+@soak_check("SOAK-010")
 def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Finding | str:
     one.need_samples("the memory's temperature")
     seen = [minute.memory_temperature_c for minute in one.gpu.minutes]
@@ -99,6 +76,10 @@ def memory_stayed_cool(view: SnapshotView, one: Soaked) -> Finding | str:
     own = known(listed.memory_temperature_max_c) is not None
     if hottest < limit - (WARM_C if own else 0):
         return f"below {limit} °C"
-    cause = MEMORY_HOT if hottest >= limit else MEMORY_WARM
+    cause = (
+        CAUSE["memory-too-hot-under-load"]
+        if hottest >= limit
+        else CAUSE["memory-nearly-too-hot-under-load"]
+    )
     shown = one.evidence(view, "minutes", f"{hottest:.0f} °C")
     return one.found(cause, shown, celsius=hottest, limit=limit)

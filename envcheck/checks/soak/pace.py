@@ -6,32 +6,17 @@ import statistics
 
 from ...data import numbers
 from ..reading import CouldNotRun, Skip, SnapshotView, known
-from ..verdicts import Finding, fail, warn
+from ..verdicts import Finding, declared_causes
 from .common import Soaked, median_rate, rates, soak_check, soaked
+
+CAUSE = declared_causes(__name__)
 
 _LEAST = 4  # minutes for a fall to be one
 _END = 0.1  # the share of minutes that are first, and last; three at least where there are six
 LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {gpu}"
-STOPPED = fail(
-    "rate-fell-far",
-    "slowed down by {share:.1%} under load",
-    "The rate fell by {share:.1%} from the first minutes to the last, from {first:.4g} to {last:.4g} TFLOP/s:"
-    " long jobs run that much slower than short tests show.",
-    "Check what holds its clocks down: cooling, the power limit, another process.",
-    LOOK,
-)
-SLOWED = STOPPED.variant("rate-fell", severity="warn")
 
 
-@soak_check(
-    "SOAK-006",
-    title="The rate did not fall",
-    causes=(STOPPED, SLOWED),
-    about="The median rate of the last tenth of the minutes is compared with that of the first. From 3 %"
-    " on a fall is a warning, from 10 % on a failure.",
-    sources=("envcheck/data/soak_limits.csv",),
-    follows=("SOAK-009", "GPU-007", "GPU-008"),
-)
+@soak_check("SOAK-006")
 def rate_stayed(view: SnapshotView, one: Soaked) -> Finding | str:
     found = rates(one.gpu)
     if one.gpu.outcome == "ok" and not any(rate > 0 for rate in found):
@@ -44,31 +29,16 @@ def rate_stayed(view: SnapshotView, one: Soaked) -> Finding | str:
     share = 1.0 - last / first
     if share < numbers("soak_limits")["rate_fall_warn"]:
         return f"within {numbers('soak_limits')['rate_fall_warn']:.0%} of the first minutes"
-    cause = STOPPED if share >= numbers("soak_limits")["rate_fall_fail"] else SLOWED
+    cause = (
+        CAUSE["rate-fell-far"]
+        if share >= numbers("soak_limits")["rate_fall_fail"]
+        else CAUSE["rate-fell"]
+    )
     shown = one.evidence(view, "minutes", f"{first:.4g} to {last:.4g} TFLOP/s")
     return one.found(cause, shown, share=share, first=first, last=last)
 
 
-SLOWER = warn(
-    "slower-than-peers",
-    "is {below:.1%} slower than its peers under load",
-    "Under the same load this GPU is {below:.1%} slower than its peers ({own:.4g} beside {peers:.4g}"
-    " TFLOP/s): a job on all GPUs runs at its rate.",
-    "Compare its cooling, its power limit and its clocks with those of the others.",
-    "nvidia-smi --query-gpu=index,temperature.gpu,power.draw,power.limit,clocks.sm,fan.speed --format=csv",
-    LOOK,
-)
-
-
-@soak_check(
-    "SOAK-007",
-    title="No GPU was slower",
-    causes=(SLOWER,),
-    about="GPUs of one name that compute the same product at the same time are compared. One that is 5 %"
-    " below the median of the others, and more than three median absolute deviations, is a warning.",
-    sources=("envcheck/data/soak_limits.csv",),
-    follows=("SOAK-006", "SOAK-009", "GPU-024", "GPU-029"),
-)
+@soak_check("SOAK-007")
 def none_slower(view: SnapshotView, one: Soaked) -> Finding | str:
     mine = median_rate(one.gpu)
     if mine is None and one.gpu.outcome == "ok":
@@ -91,4 +61,4 @@ def none_slower(view: SnapshotView, one: Soaked) -> Finding | str:
         return ""
     text = f"{mine:.4g}; the median of {len(others)}: {usual:.4g}"
     shown = one.evidence(view, "minutes", text)
-    return one.found(SLOWER, shown, own=mine, peers=usual, below=below)
+    return one.found(CAUSE["slower-than-peers"], shown, own=mine, peers=usual, below=below)

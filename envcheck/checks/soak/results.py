@@ -5,8 +5,10 @@ from __future__ import annotations
 from ...facts.soak import Mismatch
 from ..driver_state import REPORT
 from ..reading import SnapshotView
-from ..verdicts import Finding, Passed, Unjudged, Verdicts, check, fail
+from ..verdicts import Finding, Passed, Unjudged, Verdicts, check, declared_causes
 from .common import Soaked, after, soak_of, soaked
+
+CAUSE = declared_causes(__name__)
 
 _WHERE = {
     "product": "product {0.product} was not what the first one with the same operands was",
@@ -16,27 +18,7 @@ _WHERE = {
 }
 
 
-WRONG = fail(
-    "wrong-results-under-load",
-    "computed wrong results under load: {count:,}",
-    "Wrong results under load: {count:,}; {first}.{same} Nothing that this GPU computes is"
-    " reliable.",
-    "Take the GPU out of service, check its errors, and repeat the soak with it alone and cool: if it errs"
-    " again, run the vendor's field diagnostic and ask for a replacement (RMA).",
-)
-
-
-@check(
-    "SOAK-001",
-    title="Every result was the same",
-    causes=(WRONG,),
-    about="Each GPU computes the same product again and again. Every word of each result must equal the first"
-    " result, on all multiprocessors and on all GPUs of that name.",
-    sources=(
-        "Dixit et al., Silent Data Corruptions at Scale (2021)",
-        "docs.nvidia.com/deploy/rma-process",
-    ),
-)
+@check("SOAK-001")
 def results_stayed(view: SnapshotView) -> Verdicts:
     compared = 0
     for one in soaked(view):
@@ -61,7 +43,7 @@ def _wrong(view: SnapshotView, one: Soaked) -> Finding:
         same = f" All {len(gpu.mismatches)} that were recorded came from {unit}."
     counted = f"{gpu.wrong} of {gpu.products} products and {gpu.passes} passes"
     first = [_mismatch_line(seen) for seen in gpu.mismatches[:3]]
-    return WRONG.found(
+    return CAUSE["wrong-results-under-load"].found(
         [one.subject],
         [
             one.evidence(view, "wrong", counted),
@@ -89,28 +71,7 @@ def _mismatch_line(seen: Mismatch) -> str:
     return words + (f" ({seen.words:,} words differ)" if seen.words > 1 else "")
 
 
-DIED = fail(
-    "died-under-load",
-    "{how} under load {when}",
-    "The GPU {how} under load {when}: {why}.{lost}",
-    "Read what the driver logged at that time, check power cables, the board's seat and its cooling, reset"
-    " the GPU or reboot, and repeat the soak.",
-    "sudo dmesg -T | grep -iE 'nvrm|xid'",
-    "nvidia-smi -q -i {gpu}",
-    REPORT,
-    "sudo nvidia-smi --gpu-reset -i {gpu}",
-)
-
-
-@check(
-    "SOAK-002",
-    title="Every GPU survived the soak",
-    causes=(DIED,),
-    about="In a soak, a failure is a GPU whose context fails, whose process dies or hangs, or that NVML"
-    " loses (fallen off the bus). A GPU that other processes use is not judged.",
-    sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
-    follows=("PCI-004", "GPU-001", "KRN-008"),
-)
+@check("SOAK-002")
 def gpus_lived(view: SnapshotView) -> Verdicts:
     soak = soak_of(view)
     for gpu in soak.gpus:
@@ -135,7 +96,7 @@ def _died(view: SnapshotView, one: Soaked) -> Finding:
         shown.append(one.evidence(view, "lost", gpu.lost))
     shown += [one.evidence(view, f"log[{n}]", line) for n, line in enumerate(gpu.log[:2])]
     return one.found(
-        DIED,
+        CAUSE["died-under-load"],
         *shown,
         how=gpu.outcome if gpu.outcome in ("died", "hung") else "was lost",
         when=after(gpu.ended if gpu.ended is not None else gpu.lost_at),

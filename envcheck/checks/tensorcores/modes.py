@@ -10,7 +10,17 @@ from ...tensorcores.judge import Case
 from ...tensorcores.rates import name
 from ..gpus import together
 from ..reading import Skip, SnapshotView
-from ..verdicts import Finding, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
+from ..verdicts import (
+    Finding,
+    Passed,
+    Unjudged,
+    Verdict,
+    Verdicts,
+    check,
+    declared_causes,
+    fail,
+    warn,
+)
 from .common import (
     LEVELS,
     NOTHING_RUNS,
@@ -23,6 +33,8 @@ from .common import (
     run_again,
     where,
 )
+
+CAUSE = declared_causes(__name__)
 
 _TROUBLE = ("TC-402", "TC-401")
 _FRAMEWORK = ("FRM-001", "FRM-007", "FRM-005", "FRM-002", "ENV-001")
@@ -78,19 +90,6 @@ _CONTROL = (
 )
 
 
-_CONTROL_HEADLINE = "has no clean control run {where}"
-FAILED_CONTROL = fail(
-    "control-engaged",
-    _CONTROL_HEADLINE,
-    "FP32 products {where} that had to stay off the Tensor Cores look like the work of Tensor Cores, so that"
-    " nothing is proven there: {why}",
-)
-UNSURE_CONTROL = warn(
-    "control-unclear",
-    _CONTROL_HEADLINE,
-    "FP32 products {where} that had to stay off the Tensor Cores cannot be distinguished from Tensor Cores'"
-    " work, so that nothing is proven there: {why}",
-)
 _HEADLINE = "has no proven {mode} {where}"
 _NOT_ENGAGED = "{mode} products {where} ran on CUDA cores, not on Tensor Cores: {why}"
 _CONTRADICTION = "Whether {mode} products {where} ran on Tensor Cores is contradictory: {why}."
@@ -142,7 +141,7 @@ def _failed_control(view: SnapshotView, case: Case) -> Verdict:
     if judged.verdict == "could not run":
         return not_run(case)
     unsure = judged.verdict == "cannot tell"
-    return (UNSURE_CONTROL if unsure else FAILED_CONTROL).found(
+    return (CAUSE["control-unclear"] if unsure else CAUSE["control-engaged"]).found(
         judged.subjects,
         lines_of(view, case),
         advice=judged.remedy or run_again(view, case),
@@ -188,7 +187,7 @@ for _row in _CONTROLS:
     check(
         _row.code,
         title=f"The control stays off the Tensor Cores {LEVELS[_row.level]}",
-        causes=(FAILED_CONTROL, UNSURE_CONTROL),
+        causes=(CAUSE["control-engaged"], CAUSE["control-unclear"]),
         about=_ABOUT[_row.level] + _CONTROL,
         sources=SOURCES,
         follows=_row.follows,

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
-from ..driver_state import NO_GPUS_THERE
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, fail, warn
-from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check, declared_causes
+from .common import any_cases, lines_of, products, run_again, where
+
+CAUSE = declared_causes(__name__)
 
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
 
 
-WRONG = fail(
-    "wrong-products",
-    "has computed wrong results",
-    "{products} {where} came out wrong: {what}",
-    "Take no result from this GPU: check its ECC counters and the kernel's log, and run the vendor's"
-    " diagnostic.",
-    "nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE",
-    "sudo dcgmi diag -r 3",
-)
-
-
-@check(
-    "TC-401",
-    title="Products are computed right",
-    causes=(WRONG,),
-    about="Every result of the micro-kernels is compared, bit by bit, with what each known unit makes of the"
-    " same numbers. It fails if an integer product is not exact, or one product gave results that no single"
-    " unit gives: the GPU, its memory or its driver computes wrong, which training would not notice.",
-    sources=SOURCES,
-    follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003", "GPU-031"),
-)
+@check("TC-401")
 def results_are_right(view: SnapshotView) -> Verdicts:
     cases = [case for case in any_cases(view) if case.seen.mode.signatures]
     if not cases:
@@ -43,7 +24,7 @@ def results_are_right(view: SnapshotView) -> Verdicts:
     if not wrong:
         yield Passed("every result is one that a known unit gives")
     for case in wrong:
-        yield WRONG.found(
+        yield CAUSE["wrong-products"].found(
             case.judged.subjects,
             [view.evidence(f"{case.seen.path}.signatures", case.judged.bits.text)],
             products=products(case.judged.mode),
@@ -52,18 +33,7 @@ def results_are_right(view: SnapshotView) -> Verdicts:
         )
 
 
-DIED = fail("kernel-died", "has kernels that failed or hung", "{what} {where} {how}: {reason}.")
-
-
-@check(
-    "TC-402",
-    title="Every kernel finishes",
-    causes=(DIED,),
-    about="Each level runs in its own processes. If a mode gave no answer in time, its process died, or an"
-    " error broke the CUDA context, the same will happen to training.",
-    sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
-    follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
-)
+@check("TC-402")
 def kernels_come_back(view: SnapshotView) -> Verdicts:
     seen: set[str] = set()
     cases = any_cases(view)
@@ -74,7 +44,7 @@ def kernels_come_back(view: SnapshotView) -> Verdicts:
         seen.add(case.seen.path)  # a level that died as a whole is reported once
         reported = ".modes[" in case.seen.path
         what = products(case.judged.mode) if reported else "The process that multiplies"
-        yield DIED.found(
+        yield CAUSE["kernel-died"].found(
             case.judged.subjects,
             [
                 view.evidence(case.seen.path, f"{case.seen.mode.outcome}: {case.seen.mode.reason}"),
@@ -112,24 +82,7 @@ def _xids(view: SnapshotView, case: Case) -> list[Evidence]:
     ]
 
 
-SLOW = warn(
-    "slow-tensor-cores",
-    "has slow Tensor Cores",
-    "{products} {where} ran {rate}: {why}.",
-    "Watch clocks, power and temperature while it runs again.",
-)
-
-
-@check(
-    "TC-403",
-    title="Tensor Cores are as fast as their clock allows",
-    causes=(SLOW,),
-    about="The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning"
-    " below two fifths of it, or if anything but the software power cap held the clock under three"
-    " fifths of its maximum.",
-    sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
-    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-030"),
-)
+@check("TC-403")
 def fast_enough(view: SnapshotView) -> Verdicts:
     cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]
     if not any(case.judged.share is not None for case in cases):
@@ -146,7 +99,7 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
     if judged.share is not None:
         ran = f"at {judged.share:.0%} of the peak that its clock allows"
     why = judged.slow.rstrip(".") or "the driver gives no reason"
-    return SLOW.found(
+    return CAUSE["slow-tensor-cores"].found(
         judged.subjects,
         [lines_of(view, case)[1]],
         commands=[
