@@ -10,20 +10,22 @@ import msgspec
 
 from .. import safe_text
 from ..attributes.measurements import measurements
-from ..attributes.values import attributes
+from ..attributes.values import attributes, gpus_of
 from ..checks.engine import diagnose
 from ..facts import snapshot as snapshots
+from ..facts.base import known
 from ..facts.host import Host
 from ..facts.profile import Profile
 from ..facts.snapshot import Snapshot
-from ..facts.view import view_of
+from ..facts.view import SnapshotView, view_of
 from ..reports import machine_page
-from ..reports.machine import GpuGroup, MachineDescription, facts, gpu_phrase
+from ..reports.machine import GpuGroup, MachineDescription, facts
 from ..reports.model import Report, build
 from . import folder as fleet_folder
 from .folder import FleetFolder, Member, file_name
 from .groups import problems
 from .model import JudgedMachine
+from .products import product
 from .work import ToJudge, unanswered, unreadable
 from .workers import side_by_side
 
@@ -82,6 +84,7 @@ def judge_snapshot(
         reason="" if report.counts.fail else _blind(report),
         verdict=report.verdict,
         product=_product(report.machine.gpus),
+        cards=_cards(view),
         summary=report.machine.summary,
         collected_at=report.machine.collected_at,
         simulated=report.simulated,
@@ -94,10 +97,16 @@ def judge_snapshot(
 
 
 def _product(gpus: list[GpuGroup] | None) -> str:
-    """The same GPUs in any order are one product."""
-    return gpu_phrase(
-        None if gpus is None else sorted(gpus, key=lambda one: (-one.count, one.name))
-    )
+    return "" if gpus is None else product(one.name for one in gpus for _ in range(one.count))
+
+
+def _cards(view: SnapshotView) -> list[tuple[str, str]]:
+    named = {known(gpu.pci_address): known(gpu.name) or "" for gpu in gpus_of(view)}
+    pci = facts(view.machine.pci)
+    devices = None if pci is None else known(pci.devices)
+    return [
+        (one.device_id, named.get(one.address, "")) for one in devices or () if one.kind == "gpu"
+    ]
 
 
 def _blind(report: Report) -> str:

@@ -34,7 +34,8 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands. product:
-    what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". groups: as of a Member, and what the
+    what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". cards: its GPUs
+    on the bus, each the device's id and the driver's name, "" for none. groups: as of a Member, and what the
     Snapshot itself tells (the operating system's image). page: its own page beside the fleet's, "" for
     none."""
 
@@ -44,6 +45,7 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     reason: str = ""  # why it did not answer, or what could not be looked at and nothing failed
     verdict: str = ""
     product: str = ""
+    cards: list[tuple[str, str]] = []
     summary: str = ""
     collected_at: str = ""
     simulated: str = ""

@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
+from ..reports.machine import GpuGroup, gpu_phrase
 from .model import JudgedMachine
 
 # Fewer machines than these have no usual among them.
 FEW = 4
 _COUNTED = re.compile(r"(\d{1,4}) × ([^,]{1,200})")
+
+
+def product(names: Iterable[str]) -> str:
+    """The same GPUs in any order are one product: "8 × NVIDIA H100 80GB HBM3"."""
+    counted = Counter(names)
+    ranked = sorted(counted, key=lambda name: (-counted[name], name))
+    return gpu_phrase([GpuGroup(counted[name], name) for name in ranked])
+
+
+def with_products(machines: Iterable[JudgedMachine]) -> list[JudgedMachine]:
+    """Where the driver names no GPU of a machine, they have the names that it gives to the same devices on
+    other machines: what a machine is does not change with its driver's state."""
+    machines = list(machines)
+    names: dict[str, set[str]] = {}
+    for device, name in {card for machine in machines for card in machine.cards}:
+        names.setdefault(device, set()).update([name] if name else [])
+    known = {device: min(found) for device, found in names.items() if len(found) == 1}
+    return [
+        replace(one, product=product(known[device] for device, _ in one.cards))
+        if one.cards and all(not name and device in known for device, name in one.cards)
+        else one
+        for one in machines
+    ]
 
 
 def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]]:

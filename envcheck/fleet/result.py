@@ -24,7 +24,7 @@ from .model import (
     Split,
     Unanswered,
 )
-from .products import products
+from .products import products, with_products
 from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
@@ -56,7 +56,7 @@ def result(
         attribute_outliers=found.differing,
         rate_outliers=found.slow,
         splits=found.splits,
-        shared=shared_faults(machines, found.slow),
+        shared=shared_faults(found.machines, found.slow),
         unanswered=_unanswered(machines),
         machines=found.machines,
         since=None if before is None else changes(_compared(before).machines, found.machines),
@@ -75,7 +75,7 @@ def _compared(machines: Sequence[JudgedMachine]) -> _Compared:
     less |= {one.machine for one in slow}
     with_states = [
         replace(one, state="degraded") if one.name in less and one.state != "broken" else one
-        for one in machines
+        for one in with_products(machines)
     ]
     return _Compared(with_states, differing, slow, splits)
 

@@ -1,19 +1,24 @@
 """Metrics as text that the parsers of OpenMetrics and Prometheus accept, and node_exporter's collector.
 
 OpenMetrics 1.0 and Prometheus' format 0.0.4 disagree on counters, info metrics and state sets, so every
-family is a gauge.
+family is a gauge. A family has one help text (metrics.csv), whether a machine's metrics or a fleet's have it:
+node_exporter refuses two in one directory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import NamedTuple, get_args
 
 from prometheus_client.core import CollectorRegistry, GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from .. import safe_text
+from ..data import table
+from ..findings.states import State
 
 _LONGEST = 200  # characters of a label's value
 
@@ -23,37 +28,41 @@ class Sample(NamedTuple):
     labels: Mapping[str, str] = {}
 
 
-class Family(NamedTuple):
-    """name: without "envcheck_", ending in its unit where it has one ("seconds", "celsius")."""
-
-    name: str
-    help: str
-    samples: list[Sample]
-    unit: str = ""
-
-
 class _Families(Collector):
-    def __init__(self, families: Iterable[Family]) -> None:
+    def __init__(self, families: Iterable[tuple[str, Sequence[Sample]]]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        for family in self._families:
-            metric = GaugeMetricFamily(f"envcheck_{family.name}", family.help, unit=family.unit)
+        described = {row["name"]: row for row in table("metrics")}
+        for name, samples in self._families:
+            row = described[name]
+            metric = GaugeMetricFamily(f"envcheck_{name}", row["help"], unit=row["unit"])
             # A parser refuses the same labels a second time.
-            values = {
-                tuple(_clean(sample.labels).items()): sample.value for sample in family.samples
-            }
+            values = {tuple(_clean(sample.labels).items()): sample.value for sample in samples}
             for labels, value in values.items():
                 metric.add_sample(metric.name, dict(labels), value)
             if values:
                 yield metric
 
 
-def render(families: Iterable[Family]) -> str:
-    """The text. Families without a sample are omitted."""
+def render(families: Iterable[tuple[str, Sequence[Sample]]]) -> str:
+    """The text of families: a name of metrics.csv, and its samples. Those without a sample are omitted."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(list(families)))
     return generate_latest(registry).decode()  # type: ignore[no-any-return,no-untyped-call]
+
+
+def states(state: State, labels: Mapping[str, str] = MappingProxyType({})) -> list[Sample]:
+    return [Sample(one == state, {**labels, "state": one}) for one in get_args(State)]
+
+
+def moment(time: str, labels: Mapping[str, str] = MappingProxyType({})) -> list[Sample]:
+    """When a Snapshot was made; nothing where that is not known."""
+    try:
+        seconds = datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return []
+    return [Sample(seconds, labels)]
 
 
 def _clean(labels: Mapping[str, str]) -> dict[str, str]:

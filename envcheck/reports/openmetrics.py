@@ -6,15 +6,12 @@ GPUs report themselves (temperatures, clocks, ECC) is dcgm-exporter's.
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..findings.states import State
 from ..tensorcores.mode_verdict import ModeVerdict
 from . import metrics
-from .metrics import Family, Sample
+from .metrics import Sample
 from .model import Report
 from .results import ReportedResult
 
@@ -23,90 +20,65 @@ def render(report: Report) -> str:
     return metrics.render(_families(report))
 
 
-def _families(report: Report) -> Iterator[Family]:
+def _families(report: Report) -> Iterator[tuple[str, Sequence[Sample]]]:
     machine = report.machine
     version = {"version": report.envcheck, "simulated": "yes" if report.simulated else ""}
-    yield Family("build_info", "The envcheck that judged this machine.", [Sample(1, version)])
-    collected = _seconds(machine.collected_at)
-    yield Family(
-        "snapshot_time_seconds",
-        "When the facts were collected, in seconds since 1970.",
-        [] if collected is None else [Sample(collected)],
-        "seconds",
+    yield "build_info", [Sample(1, version)]
+    yield "snapshot_time_seconds", metrics.moment(machine.collected_at)
+    yield "state", metrics.states(report.status)
+    yield (
+        "check",
+        [
+            Sample(1, {"code": one.code, "area": one.area, "outcome": one.outcome})
+            for one in report.results
+        ],
     )
-    yield Family(
-        "status",
-        "1 for what envcheck doctor says of this machine, 0 for what it could have said.",
-        [Sample(report.status == one, {"status": one}) for one in get_args(State)],
-    )
-    yield from _checks(report.results)
-    driver = {"version": machine.driver or "", "cuda": machine.cuda or ""}
-    samples = [Sample(1, driver)] if machine.driver else []
-    yield Family("driver_info", "The NVIDIA driver, and the newest CUDA that it supports.", samples)
+    yield "findings", _findings(report.results)
+    if machine.driver:
+        labels = {"version": machine.driver, "cuda": machine.cuda or ""}
+        yield "driver_info", [Sample(1, labels)]
     frameworks = report.target.frameworks.items() if report.target else ()
     samples = [Sample(1, {"framework": name, "version": text}) for name, text in frameworks]
-    yield Family("framework_info", "The frameworks of the target.", samples)
+    yield "framework_info", samples
     if machine.gpus is not None:
-        groups = [Sample(group.count, {"model": group.name}) for group in machine.gpus]
-        yield Family("gpus", "GPUs of the machine, by model.", groups or [Sample(0)])
+        yield "gpus", [Sample(sum(group.count for group in machine.gpus))]
+        models = [Sample(group.count, {"model": group.name}) for group in machine.gpus]
+        yield "gpu_models", models
     yield from _tensor_cores(report.tensor_cores)
 
 
-def _seconds(time: str) -> float | None:
-    try:
-        return datetime.datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None
-
-
-def _checks(results: Iterable[ReportedResult]) -> Iterator[Family]:
-    results = list(results)
-    yield Family(
-        "check",
-        "1 for each check, with its outcome as a label: pass, warn, fail, skipped, could-not-run.",
-        [
-            Sample(1, {"code": one.code, "area": one.area, "outcome": one.outcome})
-            for one in results
-        ],
-    )
-    found: Counter[tuple[str, str, str, str]] = Counter()
+def _findings(results: Iterable[ReportedResult]) -> list[Sample]:
+    found: Counter[tuple[str, ...]] = Counter()
     for result in results:
         for finding in result.findings:
+            degrades = "yes" if finding.degrades else ""
             for gpu in {_index(subject.index) for subject in finding.subjects} or {""}:
-                found[(result.code, finding.cause, finding.level, gpu)] += 1
-    names = ("code", "cause", "level", "gpu")
-    yield Family(
-        "findings",
-        "What the checks found, by check, cause, level and GPU.",
-        [Sample(count, dict(zip(names, key, strict=True))) for key, count in found.items()],
-    )
+                found[(result.code, finding.cause, finding.level, degrades, gpu)] += 1
+    names = ("code", "cause", "level", "degrades", "gpu")
+    return [Sample(count, dict(zip(names, key, strict=True))) for key, count in found.items()]
 
 
 def _index(index: int | None) -> str:
     return "" if index is None else str(index)
 
 
-def _tensor_cores(rows: Iterable[ModeVerdict]) -> Iterator[Family]:
+def _tensor_cores(rows: Iterable[ModeVerdict]) -> Iterator[tuple[str, Sequence[Sample]]]:
     rows = list(rows)
     instances = _instances(rows)
     places = [_kernel(row, instances) for row in rows]
-    yield Family(
+    yield (
         "tensor_core_verdict",
-        "1 for each matrix product that ran, with the verdict on its Tensor Cores as a label.",
         [
             Sample(1, {**place, "verdict": row.verdict})
             for row, place in zip(rows, places, strict=True)
         ],
     )
-    for name, words, of in (
-        ("flops", "What a matrix product reached, operations a second.", "tflops"),
-        ("peak_flops", "What the GPU could reach at the clock that was seen.", "peak_tflops"),
-    ):
+    for name, of in (("flops", "tflops"), ("peak_flops", "peak_tflops")):
         found = [(getattr(row, of), place) for row, place in zip(rows, places, strict=True)]
         samples = [
             Sample(round(value * 1e12), place) for value, place in found if value is not None
         ]
-        yield Family(f"tensor_core_{name}", words, samples)
+        yield f"tensor_core_{name}", samples
 
 
 def _instances(rows: Iterable[ModeVerdict]) -> dict[str, str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from cli import envcheck
@@ -11,8 +13,10 @@ from processes import PATIENCE
 
 from envcheck.cli.demo import NAMES
 
+DOCS = Path(__file__).parents[2] / "docs" / "monitoring"
 
-@pytest.fixture(params=sorted({*NAMES} - {"bench"}))
+
+@pytest.fixture(params=[*sorted({*NAMES} - {"bench"}), "fleet"])
 def text(request: pytest.FixtureRequest) -> str:
     done = envcheck("demo", request.param, "--format", "openmetrics")
     assert done.returncode == 0 and not done.stderr
@@ -23,14 +27,45 @@ def test_the_reference_parser_takes_it(text: str) -> None:
     from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert families["envcheck_check"].samples and families["envcheck_check"].documentation
+    assert families["envcheck_state"].samples and families["envcheck_state"].documentation
+
+
+def promtool(*words: str | Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("no promtool here")
+    return subprocess.run(
+        [program, *words],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
 
 
 def test_promtool_finds_nothing(text: str) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("no promtool here")
-    done = subprocess.run(
-        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE
-    )
+    done = promtool("check", "metrics", given=text)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "rules", DOCS / "alerts.yml"),
+        ("test", "rules", Path(__file__).with_name("alerts_test.yml")),
+    ],
+)
+def test_the_alerts_fire_when_they_should(words: tuple[str | Path, ...]) -> None:
+    done = promtool(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_query_of_the_dashboard_is_one(tmp_path: Path) -> None:
+    panels = json.loads((DOCS / "dashboard.json").read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    rules = [{"record": f"a:{n}", "expr": query} for n, query in enumerate(queries)]
+    file = tmp_path / "rules.yml"  # JSON is YAML
+    file.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
+    done = promtool("check", "rules", file)
+    assert done.returncode == 0 and len(queries) >= len(panels), done.stdout + done.stderr

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import fleet_results
 import pytest
 
 from envcheck.checks.engine import diagnose
 from envcheck.cli.demo import NAMES, _packaged
+from envcheck.data import table
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import view_of
+from envcheck.fleet.reports import openmetrics as fleet_openmetrics
 from envcheck.reports import metrics, openmetrics
-from envcheck.reports.metrics import Family, Sample
+from envcheck.reports.metrics import Sample
 from envcheck.reports.model import build
 
 LINE = re.compile(r"(?P<name>[a-z_]+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
+MONITORING = [*(Path(__file__).parents[2] / "docs" / "monitoring").iterdir()]
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\[\\n"])*)"(?:,|$)')
 
 
@@ -92,8 +97,41 @@ def test_no_name_of_the_machine_is_in_it() -> None:
 
 
 def test_foreign_words_cannot_leave_their_label() -> None:
-    nasty = 'a"} 1\nenvcheck_status{status="healthy"} 1\n# EOF\n\x1b[31m\\'
-    text = metrics.render([Family("x", "Help.", [Sample(1, {"model": nasty})])])
+    nasty = 'a"} 1\nenvcheck_state{state="healthy"} 1\n# EOF\n\x1b[31m\\'
+    text = metrics.render([("gpus", [Sample(1, {"model": nasty})])])
     ((name, of_it),) = samples(text)
-    assert name == "envcheck_x" and "\x1b" not in text
-    assert dict(of_it)["model"].startswith('a\\"} 1 envcheck_status')
+    assert name == "envcheck_gpus" and "\x1b" not in text
+    assert dict(of_it)["model"].startswith('a\\"} 1 envcheck_state')
+
+
+def of_fleet() -> str:
+    machines = [fleet_results.machine("a", "broken"), fleet_results.machine("c", "silent")]
+    found = fleet_results.fleet_result(
+        machines,
+        attribute_outliers=[fleet_results.attribute_outlier("a")],
+        rate_outliers=[fleet_results.rate_outlier("a")],
+    )
+    return fleet_openmetrics.render(found)
+
+
+def test_a_machine_of_a_fleet_has_each_state_and_the_time_of_its_snapshot() -> None:
+    found = samples(of_fleet())
+    states = {
+        (dict(labels)["machine"], dict(labels)["state"]): value
+        for (name, labels), value in found.items()
+        if name == "envcheck_state"
+    }
+    assert len(states) == 8 and sum(states.values()) == 2
+    assert states["a", "broken"] == states["c", "silent"] == 1
+    times = [dict(labels) for name, labels in found if name == "envcheck_snapshot_time_seconds"]
+    assert times == [{"machine": "a"}], "a silent one has none: its age cannot be told"
+
+
+def test_a_metric_has_one_help_and_every_query_asks_for_one_that_exists() -> None:
+    texts = [rendered(demo("heat")), rendered(demo("healthy")), of_fleet()]
+    helps = {line for text in texts for line in text.splitlines() if line.startswith("# HELP ")}
+    emitted = {line.split(" ")[2] for line in helps}
+    assert len(helps) == len(emitted) == len(table("metrics"))
+    for path in MONITORING:
+        asked = set(re.findall(r"\benvcheck_[a-z_]+", path.read_text()))
+        assert asked and asked <= emitted, path

@@ -49,6 +49,18 @@ def states(machines: list[JudgedMachine]) -> list[str]:
     return [one.state for one in result(machines).machines]
 
 
+@pytest.mark.parametrize(
+    ("names", "product"),
+    [(["H100"], "2 × H100"), (["H100", "H100 (vGPU)"], "2 × bus"), ([], "2 × bus")],
+)
+def test_a_machine_without_a_driver_is_of_the_product_of_others_with_its_devices(
+    names: list[str], product: str
+) -> None:
+    others = [machine(f"m{n}", cards=[("10de:2330", name)]) for n, name in enumerate(names)]
+    broken = machine("b", product="2 × bus", cards=[("10de:2330", "")] * 2)
+    assert result([*others, broken]).machines[-1].product == product
+
+
 def test_a_machine_that_is_less_than_its_peers_is_degraded() -> None:
     values = ["700", "700", "500", "700"]
     capped = [machine(f"m{n}", shown(w, "gpus.power_limit_w")) for n, w in enumerate(values)]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HTML = "html"
 FORMATS = {
     "json": "for programs",
+    "openmetrics": "for Prometheus",
     HTML: "a page, and one for each machine, in the directory that --output names, or in DIR",
 }
 
@@ -167,11 +168,13 @@ def judged_machines(
 
 
 def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
-    from ...fleet.reports import as_json, text
+    from ...fleet.reports import as_json, openmetrics, text
 
     style = style_for(arguments.output)
     if arguments.format == "json":
         return as_json.render(found, verbose=arguments.verbose)
+    if arguments.format == "openmetrics":
+        return openmetrics.render(found)
     if arguments.quiet:
         return text.brief(found, **style._asdict())
     return text.render(found, **style._asdict(), verbose=arguments.verbose)
