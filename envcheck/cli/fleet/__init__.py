@@ -13,6 +13,7 @@ SUBCOMMANDS = {
     "report": "judge the Snapshots in a directory, and list what changed since others",
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
     "slurm-node": "drain this node in Slurm if the doctor's report says so (for that script)",
+    "kubernetes-node": "look at this node of Kubernetes at an interval, and set its conditions",
     "install": "install on many machines, in waves, each verified by its own doctor",
     "rollback": "go back to what was in use before a roll-out, on many machines",
     "playbook": "copy the playbooks and roles that `fleet` runs",

@@ -1,0 +1,68 @@
+"""The health of a node's GPUs in one sentence, from the doctor's report. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ... import safe_text
+from ...reports.machine import gpu_phrase
+from ...reports.model import Report, status_of
+from ...reports.results import ReportedResult
+from ..engines.slurm_drain import LONGEST, may_drain
+
+# The last two explain what fails where this container was not given the GPUs: that is not the node's fault.
+CHECKS = ["driver", "gpu", "pci", "KRN-006", "ENV-009"]
+_OF_THE_NODE = "nodes-missing"  # of KRN-006's causes; the others are about this container or user
+
+# node-problem-detector's exit codes.
+OK, PROBLEM, UNKNOWN = 0, 1, 2
+
+
+class NodeHealth(NamedTuple):
+    """state: broken, degraded, silent (nothing is known) or healthy. code: of the first check that
+    says so."""
+
+    state: str
+    sentence: str
+    code: str = ""
+
+    def conditions(self) -> dict[str, int]:
+        """Node conditions, and whether each is a problem (OK, PROBLEM or UNKNOWN)."""
+        unknown = UNKNOWN if self.state == "silent" else OK
+        return {
+            "GPUBroken": PROBLEM if self.state == "broken" else unknown,
+            "GPUDegraded": PROBLEM if self.state == "degraded" else unknown,
+        }
+
+
+def judge(report: Report) -> NodeHealth:
+    """The health that a report on CHECKS shows."""
+    results = [one for one in report.results if may_drain(one.code) or _is_of_the_node(one)]
+    state = _state(results)
+    of_it = [one for one in results if _state([one]) == state]
+    if state in ("broken", "degraded"):
+        return NodeHealth(state, _sentence(of_it), of_it[0].code)
+    judged = any(one.area == "gpu" and one.outcome in ("pass", "warn") for one in results)
+    if state == "healthy" and judged:
+        machine = report.machine
+        driver = f", driver {machine.driver}" if machine.driver else ""
+        return NodeHealth(state, f"{gpu_phrase(machine.gpus)}{driver}: no check failed")
+    why = [one for one in report.results if one.outcome == "fail"] or of_it
+    return NodeHealth("silent", f"the GPUs could not be judged: {_sentence(why)}")
+
+
+def _is_of_the_node(result: ReportedResult) -> bool:
+    return any(one.cause == _OF_THE_NODE for one in result.findings)
+
+
+def _state(results: list[ReportedResult]) -> str:
+    state: str = status_of(results)
+    return {"problems": "broken", "could-not-look": "silent"}.get(state, state)
+
+
+def _sentence(results: list[ReportedResult]) -> str:
+    """The first result in words, and how many more there are."""
+    first, *more = results
+    words = first.findings[0].message if first.findings else first.reason
+    others = f" (and {len(more)} more)" if more else ""
+    return safe_text.one_line(f"{first.code} {words}")[:LONGEST] + others
