@@ -100,10 +100,10 @@ def opened_images(
     request: Request, options: InstallOptions, reporter: Reporter
 ) -> Iterator[ImageMode]:
     """The container mode, likewise."""
-    with prepared(request), ExitStack() as exits:
+    with prepared(request):
         from .images.mode import ImageMode
 
-        yield ImageMode(request, options, reporter, exits)
+        yield ImageMode(request, options, reporter)
 
 
 @contextmanager

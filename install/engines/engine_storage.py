@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import re
 import shutil
@@ -18,9 +17,9 @@ from ..engine import EngineImage
 from ..registry import reference
 from ..registry.image import Image, PullOptions
 from .client import FETCHES, WORKS, ask, explained, no_answer, words
+from .skopeo import LOGIN, write_login
 
 FOLDER = "engine"  # of a version's temporary directory: what an engine writes during a pull
-_LOGIN = "config.json"  # in it, in the format of `podman login` and `docker login`
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -110,10 +109,10 @@ def pull(
     Returns ``held`` with the id that the engine gives the image. Raises PutBack.
     """
     with _folder(tmp) as folder:
-        logged_in = _write_login(options, folder)
+        logged_in = write_login(options, folder)
         if held.engine == "podman":
             flags = ["--tls-verify=false"] if options.insecure else []
-            flags += ["--authfile", str(folder / _LOGIN)] if logged_in else []
+            flags += ["--authfile", str(folder / LOGIN)] if logged_in else []
             variables = {"TMPDIR": str(folder)}
         else:  # which registries may use plain http is the daemon's setting
             flags, variables = [], {"DOCKER_CONFIG": str(folder)} if logged_in else {}
@@ -148,15 +147,6 @@ def release(held: EngineImage) -> None:
     others = [tag for tag in stored.tags if tag not in (held.tag, held.name)]
     if not (held.before or others) and find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
-
-
-def _write_login(options: PullOptions, folder: Path) -> bool:
-    if not options.user:
-        return False
-    pair = base64.b64encode(f"{options.user}:{options.password}".encode()).decode()
-    content = msgspec.json.encode({"auths": {options.registry: {"auth": pair}}})
-    (folder / _LOGIN).write_bytes(content)  # the folder is the user's alone
-    return True
 
 
 def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from .. import survey, validate
 from ..catalogue import containers
 from ..engine import EngineImage
 from ..engines import choose as engine_choice
-from ..engines import engine_storage, inside
+from ..engines import engine_storage, inside, skopeo
 from ..engines.choose import EngineChoice
 from ..fit import image_driver
 from ..fit.disk_space import DiskSpace, space_at
@@ -25,7 +24,7 @@ from ..fit.select import choose_image
 from ..plan import image_planning
 from ..plan.models import ImagePlan
 from ..registry import documents, reference
-from ..registry.image import Blob, Image, PullOptions
+from ..registry.image import Blob, Image
 from ..request import InstallOptions, Request
 from ..start import start_file
 from ..survey import VerifyOptions
@@ -36,28 +35,20 @@ from .builder import ImageBuilder, ResolvedImage, held_as
 
 if TYPE_CHECKING:
     from ..mode import Reporter
-    from ..registry.client import RegistryClient
 
 LOOKED_INTO = ("BND-001",)  # a container that could not be looked into is not verified
 
 
 class ImageMode:
-    """Holds what the stages share: the Snapshot and the connections."""
+    """Holds what the stages share: the Snapshot."""
 
-    def __init__(
-        self, request: Request, options: InstallOptions, reporter: Reporter, exits: ExitStack
-    ) -> None:
-        """exits: closes what is opened. Raises CouldNotLook."""
+    def __init__(self, request: Request, options: InstallOptions, reporter: Reporter) -> None:
+        """Raises CouldNotLook."""
         self.request = request
         self._reporter = reporter
         self._options = options
         reporter.say("looking at this machine")
-        collected = survey.collecting()
-        # Which takes longer to import than all the rest: meanwhile the collector runs.
-        from ..network.session import Session
-
-        self.session = exits.enter_context(Session(request.allow_insecure))
-        self.snapshot = collected.result().snapshot
+        self.snapshot = survey.collecting().result().snapshot
         self.architecture = machine_of(self.snapshot).architecture
         if not self.architecture:
             raise CouldNotLook(
@@ -69,11 +60,14 @@ class ImageMode:
 
     def resolve(self, choice: ImageChoice) -> ResolvedImage:
         engine = engine_choice.choose(self.request.engine, self.snapshot)
-        named, client = choice.candidate.release.reference, None
+        named = reference.parse(choice.candidate.release.reference)
+        options = skopeo.options_of(named, self.request.allow_insecure)
         if self.request.held:
-            image = self._stored(named, engine)
+            image = self._stored(str(named), engine)
         else:
-            image, client = self._pinned(named)
+            program = skopeo.program(self.snapshot)
+            self._reporter.say(f"asking for {named}")
+            image = skopeo.resolve(program, named, self.architecture, options, engine.name)
         held = engine_storage.has(held_as(engine, image))
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
@@ -86,16 +80,8 @@ class ImageMode:
             image=image,
             engine=engine,
             held=held,
-            options=PullOptions() if client is None else client.options(engine.name, image),
+            options=options,
         )
-
-    def _pinned(self, named: str) -> tuple[Image, RegistryClient]:
-        """What the reference is today, for this machine's platform; and its registry."""
-        from ..registry.client import RegistryClient
-
-        self._reporter.say(f"asking for {named}")
-        client = RegistryClient(self.session)
-        return client.resolve(reference.parse(named), self.architecture), client
 
     def _stored(self, named: str, engine: EngineChoice) -> Image:
         """The same as the engine has it: of an archive, or pulled before."""

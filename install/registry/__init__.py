@@ -1,1 +1,1 @@
-"""What a container registry says: names, manifests, logins."""
+"""What a container registry says of an image: names, manifests, configs. Pure."""

@@ -25,8 +25,6 @@ MANIFEST_TYPES = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
-ACCEPT = ", ".join((*INDEX_TYPES, *MANIFEST_TYPES))
-LARGEST = 4 << 20  # bytes of a manifest or a config, which is also the engines' limit
 
 _CONFIG_TYPES = (
     "application/vnd.oci.image.config.v1+json",
@@ -106,13 +104,13 @@ def digest_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read(reference: Reference, data: bytes, content_type: str) -> ImageIndex | ImageManifest:
-    """Parse an index or a manifest. The document's own media type overrides ``content_type``.
+def read(reference: Reference, data: bytes, media_type: str = "") -> ImageIndex | ImageManifest:
+    """Parse an index or a manifest. The document's own media type overrides ``media_type``.
 
     Raises CouldNotLook for a broken document, UsageError for something other than a container image.
     """
     head = _decode(reference, data, _Head, "manifest")
-    kind = head.media_type or content_type.partition(";")[0].strip()
+    kind = head.media_type or media_type
     if head.manifests is not msgspec.UNSET and head.layers is not msgspec.UNSET:
         # Readers would disagree about which it is, so that one digest would be two images.
         raise _broken(reference, "manifest", "it is a manifest and an index at once")
@@ -127,9 +125,9 @@ def read(reference: Reference, data: bytes, content_type: str) -> ImageIndex | I
         )
     if not manifest.layers:
         raise _broken(reference, "manifest", "it lists no layers")
-    media_type = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
+    kind = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
     return ImageManifest(
-        blob=Blob(digest=digest_of(data), size=len(data), media_type=media_type),
+        blob=Blob(digest=digest_of(data), size=len(data), media_type=kind),
         text=data.decode(),
         config=config,
         layers=[layer.blob for layer in manifest.layers],

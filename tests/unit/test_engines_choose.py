@@ -19,7 +19,7 @@ from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
 from envcheck.install.engine import EngineImage, Start
-from envcheck.install.engines import inside, starting, wiring
+from envcheck.install.engines import inside, skopeo, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
@@ -186,3 +186,10 @@ def test_shared_memory_is_half_of_what_there_is() -> None:
     assert begun(choice, memory_total_mib=512).shm_mib == 512
     unknown = begun(choice, memory_total_mib=Unavailable(unavailable="error"))
     assert unknown.shm_mib == 1024
+
+
+def test_without_skopeo_its_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Cannot, match="skopeo") as caught:
+        skopeo.program(snapshot(host=HOST))
+    assert caught.value.hint == "sudo apt install skopeo"
