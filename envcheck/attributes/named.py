@@ -116,7 +116,11 @@ def network_settings(view: SnapshotView) -> Maybe[dict[str, str]]:
     there = facts if isinstance(facts, Unavailable) else facts.settings
     if isinstance(there, Unavailable):
         return there
-    return _kept((one.name, one.value) for one in there if not _OF_ONE_JOB.match(one.name))
+    return _kept(
+        (one.name, f"{one.value} ({one.digest})" if one.digest else one.value)
+        for one in there
+        if one.digest or not _OF_ONE_JOB.match(one.name)
+    )
 
 
 def settings(view: SnapshotView) -> Maybe[dict[str, str]]:

@@ -57,6 +57,7 @@ class ProgramSetting(Facts, frozen=True, kw_only=True):
     value: str
     source: str  # "environment", or the file
     missing: bool = False  # it names a file that is not there
+    digest: str = ""  # of the file that it names
 
 
 def known(value: T | Unavailable) -> T | None:

@@ -18,6 +18,7 @@ def interface(name: str, index: int, kind: Any = "physical", **changes: Any) -> 
         "ipv4": True,
         "ipv6": True,
         "speed_mbit": ABSENT if kind != "physical" else 1000,
+        "mtu": 1500,
     }
     return NetworkInterface(name=name, index=index, kind=kind, **(facts | changes))
 
@@ -47,6 +48,7 @@ def adapter(number: int, *ports: RdmaPort, **changes: Any) -> RdmaDevice:
         "address": f"0000:{0x18 + number:02x}:00.0",
         "driver": "mlx5_core",
         "board": "MT_0000000838",
+        "chip": "MT4129",
         "firmware": "28.39.1002",
         "virtual_function": False,
         "bridges": [f"0000:{0x15 + number:02x}:01.0", f"0000:{0x16 + number:02x}:00.0"],
@@ -62,6 +64,9 @@ def network(**changes: Any) -> Network:
         "libibverbs": ABSENT,
         "settings": [],
         "nodes": ABSENT,
+        "memory_peers": ["nv_mem"],
+        "uptime_s": 30 * 86_400.0,
+        "counted_s": 0.5,
     }
     return Network(**(facts | changes))
 
@@ -78,10 +83,28 @@ def infiniband(**changes: Any) -> Network:
 
 def roce(**changes: Any) -> Network:
     """Eight adapters of 200 Gb/s on Ethernet; the ninth is the machine's uplink of 25 Gb/s."""
-    fast = port(link_layer="Ethernet", rate_gbps=200.0, gids=[0, 1, 2, 3])
     uplink = port(link_layer="Ethernet", rate_gbps=25.0, lanes=1, gids=[0, 1, 2, 3])
-    facts = {"rdma": [*[adapter(n, fast) for n in range(8)], adapter(8, uplink, board="MT_80")]}
+    rails = [adapter(n, rail(n)) for n in range(8)]
+    facts = {
+        "rdma": [*rails, adapter(8, uplink, board="MT_80")],
+        "interfaces": [LO, ETH0, *[interface(f"rdma{n}", 10 + n, mtu=9000) for n in range(8)]],
+    }
     return infiniband(**(facts | changes))
+
+
+def rail(number: int, **changes: Any) -> RdmaPort:
+    """A RoCE port of 200 Gb/s with flow control and ECN at the priority 3."""
+    facts: dict[str, Any] = {
+        "link_layer": "Ethernet",
+        "rate_gbps": 200.0,
+        "gids": [0, 1, 2, 3],
+        "routed_gids": [3],
+        "interfaces": [f"rdma{number}"],
+        "pfc": [3],
+        "ecn": [3],
+        "trust": "dscp",
+    }
+    return port(**(facts | changes))
 
 
 def desktop(**changes: Any) -> Network:

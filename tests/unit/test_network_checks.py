@@ -123,47 +123,6 @@ def test_adapters_of_another_machine(value: str, outcome: str) -> None:
     assert outcome == "pass" or "it names none of them" in result.findings[0].message
 
 
-# NET-010
-
-
-@pytest.mark.parametrize(
-    ("changed", "outcome", "words"),
-    [
-        (
-            {3: port(state="DOWN", physical_state="Polling")},
-            "warn",
-            "mlx5_3 is down (DOWN, Polling)",
-        ),
-        ({3: port(state="INIT")}, "warn", "no subnet manager"),
-        ({n: port(state="INIT") for n in range(8)}, "warn", "mlx5_7 has a link"),
-        ({0: port(lanes=1, rate_gbps=100.0)}, "warn", "mlx5_0 is active at 100 Gb/s over one lane"),
-        ({2: port(rate_gbps=40.0)}, "warn", "mlx5_2 is active at 40 Gb/s, while"),
-        ({n: port(rate_gbps=200.0) for n in range(2)}, "pass", ""),  # for storage
-        ({1: port(errors={"symbol_error": 90_000})}, "warn", "(symbol_error 90000)"),
-        ({1: port(errors={"link_downed": 12})}, "warn", "mlx5_1 has had far more errors"),
-        ({n: port(errors={"link_downed": 12}) for n in range(8)}, "pass", ""),  # a switch rebooted
-        # as many without a cable as with one, and more: that is how it was built
-        ({n: port(state="DOWN") for n in range(5)}, "pass", ""),
-    ],
-)
-def test_ports_that_are_down(changed: dict[int, Any], outcome: str, words: str) -> None:
-    rdma = [adapter(n, changed.get(n, port())) for n in range(8)]
-    result = judge(networks.infiniband(rdma=rdma), "NET-010")
-    assert result.outcome == outcome and words in full_text(result)
-
-
-def test_an_adapter_with_a_part_of_its_pcie_lanes() -> None:
-    slow = adapter(0, link_width=4, max_link_width=16, slot_max_link_width=16)
-    (found,) = findings(networks.infiniband(rdma=[slow]), "NET-010")
-    assert "mlx5_0 has 4 of 16 of the PCIe lanes" in found
-
-
-def test_a_card_s_second_port_may_stay_free() -> None:
-    second = adapter(9, port(state="DOWN"), address="0000:18:00.1")
-    found = networks.infiniband(rdma=[*(adapter(n) for n in range(8)), second])
-    assert judge(found, "NET-010").outcome == "pass"
-
-
 @pytest.mark.parametrize(
     ("version", "wireless", "warned"),
     [("2.1.0", True, True), ("2.3.0", True, False), ("2.1.0", False, False)],
@@ -309,12 +268,27 @@ def test_the_gid_that_an_older_nccl_takes(version: str, gids: list[int], key: st
 
 
 @pytest.mark.parametrize(
-    ("addresses", "nodes", "outcome"),
-    [(["127.0.1.1"], 2, "warn"), (["127.0.1.1"], 1, "skipped"), (["10.0.0.1"], 2, "pass")],
+    ("address", "inside", "nodes", "outcome", "words"),
+    [
+        ("127.0.1.1", None, 2, "warn", "127.0.1.1 alone"),
+        ("127.0.1.1", None, 1, "skipped", ""),
+        ("10.0.0.1", "eth0", 2, "pass", ""),
+        ("10.0.0.1", "gone0", 2, "pass", ""),  # an interface that the Snapshot does not have
+        ("172.17.0.1", "docker0", 2, "warn", "in the network of docker0"),
+    ],
 )
-def test_a_name_of_the_machine_s_own(addresses: list[str], nodes: int, outcome: str) -> None:
-    found = networks.network(own_addresses=addresses, nodes=nodes)
-    assert judge(found, "NET-011").outcome == outcome
+def test_a_name_of_the_machine_s_own(
+    address: str, inside: str | None, nodes: int, outcome: str, words: str
+) -> None:
+    found = networks.network(
+        interfaces=[LO, ETH0, networks.DOCKER0],
+        own_addresses=[address],
+        own_interface=inside or ABSENT,
+        nodes=nodes,
+    )
+    result = judge(found, "NET-011")
+    assert result.outcome == outcome and words in full_text(result)
+    assert not words or "export GLOO_SOCKET_IFNAME=eth0" in commands(result)
 
 
 @pytest.mark.parametrize(
@@ -409,6 +383,31 @@ def test_gpudirect_rdma(snapshot: Snapshot, outcome: str) -> None:
     assert result.outcome == outcome, full_text(result)
     if outcome == "warn":
         assert "sudo modprobe nvidia-peermem" in commands(result)
+
+
+@pytest.mark.parametrize(
+    ("version", "peers", "flavour", "outcome"),
+    [
+        ("2.21.5", [], "proprietary", "warn"),
+        ("2.21.5", ["nv_mem"], "proprietary", "pass"),
+        ("2.21.5", ABSENT, "proprietary", "pass"),  # not known
+        ("2.23.4", [], "proprietary", "pass"),
+        ("2.21.5", [], "open", "pass"),  # by DMA-BUF
+    ],
+)
+def test_an_nccl_that_does_not_see_nvidia_peermem(
+    version: str, peers: Any, flavour: str, outcome: str
+) -> None:
+    packages = targets.packages(targets.dist("nvidia-nccl-cu12", version))
+    snapshot = replace(
+        gpudirect(
+            flavour, "5.15.0", "nvidia_peermem", network=networks.infiniband(memory_peers=peers)
+        ),
+        target=targets.good_target(packages=packages, tensorflow=None),
+    )
+    result = judge(snapshot, "NET-006")
+    assert result.outcome == outcome, full_text(result)
+    assert outcome == "pass" or "nvidia-nccl-cu12>=2.23" in commands(result)[0]
 
 
 # NET-008

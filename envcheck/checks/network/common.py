@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -17,6 +19,7 @@ _OURS = ("MASTER_ADDR", "TORCH_DISTRIBUTED_DEBUG")
 NCCL_GUIDE = "NVIDIA NCCL user guide, environment variables"
 
 Port = tuple[RdmaDevice, RdmaPort]
+T = TypeVar("T")
 
 
 def network(view: SnapshotView) -> Network:
@@ -92,6 +95,24 @@ def fabric(facts: Network) -> list[Port]:
     wanted = any(setting(facts, name) for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"))
     meant = [one for one in active if is_infiniband(one[1])]
     return meant + (fast if len(fast) > 1 or wanted else [])
+
+
+def odd_ports(
+    values: Iterable[tuple[Port, T | None]], gpus: int
+) -> Iterator[tuple[Port, T, list[Port], T]]:
+    """Of each kind of adapter the port that alone has another value, that value, the others, and theirs.
+
+    There are at least three others, and fewer than GPUs: else it may be there for something else, as storage.
+    """
+    kinds: dict[str | None, list[tuple[Port, T]]] = {}
+    for one, value in values:
+        if value is not None:
+            kinds.setdefault(known(one[0].board), []).append((one, value))
+    for pairs in kinds.values():
+        usual, agree = Counter(value for _one, value in pairs).most_common(1)[0]
+        if 3 <= agree < gpus and agree == len(pairs) - 1:
+            (odd,) = (pair for pair in pairs if pair[1] != usual)
+            yield *odd, [one for one, value in pairs if value == usual], usual
 
 
 def serving_ports(view: SnapshotView) -> list[Port]:

@@ -86,14 +86,21 @@ OWN_NAME = warn(
     " address, and the others end with 'Connection refused' to 127.0.0.1.",
     "Give the name its address in the network, on each machine, or name the interface to Gloo.",
 )
+OWN_INNER = OWN_NAME.variant(
+    "own-name-is-inner",
+    headline="the machine's name leads to a network inside of it",
+    sentence="/etc/hosts has this machine's name as {addresses}, which is in the network of {interface}, in a"
+    " job of {nodes} machines: Gloo takes that address, and no other machine can reach it.",
+)
 
 
 @check(
     "NET-011",
     title="The machine's name leads to the network",
-    causes=[OWN_NAME],
+    causes=[OWN_NAME, OWN_INNER],
     about="Gloo, and what builds on it, tells the others the address that its machine's own name has. In"
-    " /etc/hosts of Debian and Ubuntu that is 127.0.1.1. Judged in a job of several machines.",
+    " /etc/hosts of Debian and Ubuntu that is 127.0.1.1; it may be a bridge of containers, too."
+    " Judged in a job of several machines.",
     sources=("ray#37461", "aws-samples/aws-do-eks#50, #69", "Paddle#37951", "nccl#375"),
     follows=("NET-001",),
 )
@@ -103,11 +110,14 @@ def own_name(view: SnapshotView) -> Verdicts:
         raise Skip("no job of several machines")
     addresses = need(facts.own_addresses, "the machine's name in /etc/hosts")
     named = common.setting(facts, "GLOO_SOCKET_IFNAME")
-    if named or not addresses or not all(one.startswith(("127.", "::1")) for one in addresses):
+    every = {one.name: one for one in known(facts.interfaces) or []}
+    own, good = known(facts.own_interface), common.best(list(every.values()))
+    inner = own in every and good is not None and not common.is_real(every[own], every)
+    local = bool(addresses) and all(one.startswith(("127.", "::1")) for one in addresses)
+    if named or not (local or inner):
         yield Passed(f"Gloo takes {named.value}" if named else ", ".join(addresses) or "not there")
         return
-    good = common.best(known(facts.interfaces) or [])
-    yield OWN_NAME.found(
+    yield (OWN_NAME if local else OWN_INNER).found(
         about_file("/etc/hosts"),
         [view.evidence(f"seen.network.{name}") for name in ("own_addresses", "nodes")],
         commands=[
@@ -115,6 +125,7 @@ def own_name(view: SnapshotView) -> Verdicts:
             *([] if good is None else _export(good, "GLOO_SOCKET_IFNAME")),
         ],
         addresses=", ".join(addresses),
+        interface=own,
         nodes=known(facts.nodes),
     )
 

@@ -1,19 +1,21 @@
-"""Checks on what RDMA between GPUs of several machines needs: libraries and a module."""
+"""Checks on what RDMA between GPUs of several machines needs: libraries, nodes and a module."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+
+from packaging.version import Version
 
 from ...facts.host import Host
-from ...facts.network import RdmaPort
 from ..driver_state import NO_GPUS
 from ..kernel.events import from_log, lines_of
-from ..nvidia_devices import host_facts, is_loaded, is_virtual, kernel_facts
+from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
-from ..system_commands import in_engine, in_image, on_system, systemctl
-from ..verdicts import Cause, Passed, Remedy, Verdicts, about, about_file, check, warn
+from ..system_commands import in_engine, in_image, on_system
+from ..target import installed_if_known, pip_install
+from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn
 from . import common
+from .known_bad import nccl_here
 
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
@@ -83,156 +85,6 @@ def libraries(view: SnapshotView) -> Verdicts:
     yield Passed(need(library, "libibverbs"))
 
 
-PORT_DOWN = warn(
-    "rdma-port-down",
-    "an RDMA port is down",
-    "{down} is down ({state}), unlike {up}, of the same kind: NCCL leaves it out without a message, and"
-    " jobs over several machines get less of the network here.",
-    "Look at its cable or transceiver, and at the switch's port: its state has to become ACTIVE. A port that"
-    " is left free on purpose needs nothing.",
-)
-NO_MANAGER = warn(
-    "no-subnet-manager",
-    "an InfiniBand port was never set up",
-    "{down} has a link and is in the state {state}: no subnet manager has set it up, and nothing is sent"
-    " over it.",
-    "Start the fabric's subnet manager (opensm, on one machine or the switch), or look why it does not reach"
-    " this port.",
-)
-NARROW = warn(
-    "infiniband-link-narrow",
-    "an InfiniBand link lost lanes",
-    "{down} is active at {state}, and its kind has 4: everything between machines waits for its slow link.",
-    "Look at its cable or transceiver: reseat it, or change it, at both ends.",
-)
-SLOW = NARROW.variant(
-    "infiniband-link-slow",
-    headline="an InfiniBand link is slower than its kind",
-    sentence="{down} is active at {state}, while {up} of the same kind have more: everything between machines"
-    " waits for the slowest link.",
-)
-ERRORS = NARROW.variant(
-    "rdma-link-errors",
-    headline="an RDMA link has many errors",
-    sentence="{down} has had far more errors on its link than others have ({state}): transfers are repeated,"
-    " or end with 'IBV_WC_RETRY_EXC_ERR'.",
-    remedy="Clean and reseat its cable or transceiver at both ends, or change it; then set the counters to"
-    " zero and compare them later.",
-    source="openfabrics.org, Overview of Error Counters; NVIDIA UFM, InfiniBand Port Counters",
-)
-LANES = NARROW.variant(
-    "rdma-adapter-narrow",
-    headline="an RDMA adapter has too few PCIe lanes",
-    sentence="{down} has {state} of the PCIe lanes that it and its slot share: it sends and receives at a"
-    " part of its speed.",
-    remedy="Reseat the adapter and its riser; check for a firmware setting that splits the slot.",
-)
-_MANY, _OFTEN, _FAR = 10_000, 10, 10  # errors, times that a link went down, times those of others
-_SLOWER = 4  # half the rate may be a switch for storage
-
-
-@check(
-    "NET-010",
-    title="RDMA ports are up, and as good as others of their kind",
-    causes=[PORT_DOWN, NO_MANAGER, NARROW, SLOW, ERRORS, LANES],
-    about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
-    " ports are down among cards of the same board that work is reported, and so is an InfiniBand port with a"
-    " link that no subnet manager has set up. Of a card with two ports one is often left free.",
-    sources=(
-        "NVIDIA NCCL user guide, NCCL_IB_HCA",
-        "Linux kernel, sysfs-class-infiniband: state, phys_state, rate; opensm(8)",
-    ),
-)
-def ports_are_up(view: SnapshotView) -> Verdicts:
-    facts = common.network(view)
-    need(facts.rdma, "RDMA adapters")
-    ports = list(common.each_port(facts))
-    if not ports or not common.gpus(view):
-        raise Skip("no RDMA port, or no GPU")
-    found = [
-        *((NO_MANAGER, one, _state(one[1])) for one in ports if _is_waiting(one[1])),
-        *((PORT_DOWN, one, _state(one[1])) for one in _down(ports, common.fabric(facts))),
-        *_worse(view, [one for one in ports if common.is_active(one[1])]),
-    ]
-    for cause, (device, port), state in found:
-        name, kind = common.named([(device, port)]), known(device.board)
-        every = [one for one in ports if known(one[0].board) == kind and common.is_active(one[1])]
-        best = max((_rate(one) for one in every), default=0)
-        up = [one for one in every if cause is not SLOW or _rate(one) == best]
-        manager = systemctl("enable --now", "opensm") + "  # on one machine, if no switch has one"
-        yield cause.found(
-            about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
-            [view.evidence("machine.network.rdma", f"{name} {state}")],
-            commands=["rdma link show", "ibstat  # of infiniband-diags", *_COMMANDS.get(cause, ())]
-            + [manager] * (cause is NO_MANAGER),
-            down=name,
-            state=state,
-            up=common.named(up),
-        )
-    yield Passed(f"{sum(common.is_active(port) for _device, port in ports)} of {len(ports)} active")
-
-
-_COMMANDS = {ERRORS: ["sudo perfquery -x", "sudo perfquery -R  # sets them to zero"]}
-
-
-def _state(port: RdmaPort) -> str:
-    return ", ".join(filter(None, map(known, (port.state, port.physical_state))))
-
-
-def _is_waiting(port: RdmaPort) -> bool:
-    return common.is_infiniband(port) and known(port.state) in ("INIT", "ARMED")
-
-
-def _rate(one: common.Port) -> float:
-    return known(one[1].rate_gbps) or 0
-
-
-def _worse(
-    view: SnapshotView, active: list[common.Port]
-) -> Iterator[tuple[Cause, common.Port, str]]:
-    """What active ports lack beside the others of their kind, or beside what they could have."""
-    for one in active:
-        device, port = one
-        others = [p for p in active if known(p[0].board) == known(device.board) and p is not one]
-        faster = [p for p in others if _rate(p) >= _SLOWER * _rate(one)]
-        slow = [p for p in others if _rate(p) == _rate(one)]
-        rate = f"{_rate(one):g} Gb/s"
-        if common.is_infiniband(port) and known(port.lanes) == 1:
-            yield NARROW, one, f"{rate} over one lane"
-        elif common.is_infiniband(port) and _rate(one) and len(faster) > len(slow):
-            yield SLOW, one, rate
-        usual = [p[1].errors for p in others]
-        if any(
-            count >= (_OFTEN if name.startswith("link") else _MANY)
-            and all(count >= _FAR * other.get(name, 0) for other in usual)
-            for name, count in port.errors.items()
-        ):
-            yield ERRORS, one, ", ".join(f"{name} {count}" for name, count in port.errors.items())
-        lanes = known(device.max_link_width), known(device.slot_max_link_width)
-        width, most = known(device.link_width), min(filter(None, lanes), default=0)
-        if all(lanes) and width and width < most and not is_virtual(view):
-            yield LANES, one, f"{width} of {most}"
-
-
-def _down(ports: list[common.Port], serving: list[common.Port]) -> list[common.Port]:
-    """The ports that are down of whole cards, fewer than the cards of their kind that work."""
-    kinds = {known(device.board) for device, _port in serving} - {None}
-    up = {_card(one) for one in ports if common.is_active(one[1])}
-    idle = [one for one in ports if known(one[0].board) in kinds and _card(one) not in up]
-    found = [one for one in idle if known(one[1].state) == "DOWN"]
-    return [
-        one
-        for one in found
-        if len({_card(other) for other in found if other[0].board == one[0].board})
-        <= len({_card(other) for other in serving if other[0].board == one[0].board})
-    ]
-
-
-def _card(one: common.Port) -> str:
-    """Its PCI address without the function: a card of two ports often has two functions."""
-    return (known(one[0].address) or one[0].name).partition(".")[0]
-
-
 NO_GPUDIRECT = warn(
     "gpudirect-unavailable",
     "GPUDirect RDMA is not available",
@@ -245,13 +97,24 @@ NO_GPUDIRECT = warn(
 )
 
 
+OLD_NCCL = warn(
+    "nccl-ignores-nvidia-peermem",
+    "NCCL does not see that GPUDirect RDMA is available",
+    "NCCL {version} looks for nv_peer_mem alone, and takes GPUDirect RDMA as missing ('GPU Direct RDMA"
+    " Disabled for HCA') where nvidia_peermem is loaded and the kernel has no folder memory_peers, as here:"
+    " what {ports} send and receive is copied through the host's memory.",
+    "Upgrade NCCL to 2.23 or later, which looks for nvidia_peermem too, together with what asks for an older"
+    " one: PyTorch from 2.7 on brings 2.26.",
+    source="NVIDIA/nccl#1676; NCCL 2.22.3 and 2.23.4, net_ib.cc: ncclIbGdrSupport; PyPI, torch 2.7.0",
+)
+_SEES_PEERMEM = Version("2.23")
 _LINES = lines_of("NET-006")
 
 
 @check(
     "NET-006",
     title="RDMA adapters reach the GPUs' memory",
-    causes=[NO_GPUDIRECT, *_LINES.values()],
+    causes=[NO_GPUDIRECT, OLD_NCCL, *_LINES.values()],
     about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem,"
     " which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12).",
     sources=(
@@ -271,7 +134,9 @@ def peer_memory(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     modules = {one.name for one in need(kernel.modules, "the loaded modules")}
     loaded = sorted(modules & {"nvidia_peermem", "nv_peer_mem"})
-    if loaded:
+    old = next((one for one in nccl_here(view) if one.version < _SEES_PEERMEM), None)
+    unseen = known(common.network(view).memory_peers) == [] and loaded == ["nvidia_peermem"]
+    if loaded and not (old and unseen):
         yield Passed(loaded[0])
         return
     if is_loaded(kernel) is False:
@@ -286,6 +151,22 @@ def peer_memory(view: SnapshotView) -> Verdicts:
         if (int(version[1]), int(version[2])) >= _DMABUF_KERNEL:
             yield Passed(f"by DMA-BUF (open modules, Linux {version[0]})")
             return
+    if old and unseen:
+        wanted = f"{old.package}>={_SEES_PEERMEM}" if old.package else ""
+        if "torch" in installed_if_known(view):
+            wanted = "torch>=2.7"
+        yield OLD_NCCL.found(
+            about("package", old.package) if old.package else [],
+            [
+                old.evidence,
+                view.evidence("machine.kernel.modules", loaded[0]),
+                view.evidence("machine.network.memory_peers", "none"),
+            ],
+            commands=[pip_install(view, wanted)] if wanted else [],
+            version=str(old.version),
+            ports=common.named(ports),
+        )
+        return
     yield NO_GPUDIRECT.found(
         evidence=[
             view.evidence("machine.kernel.modules", ", ".join(sorted(modules))),

@@ -41,6 +41,7 @@ def _interface(context, name, ipv4, ipv6):
         "ipv4": name in ipv4 if isinstance(ipv4, set) else ipv4,
         "ipv6": name in ipv6 if isinstance(ipv6, set) else ipv6,
         "speed_mbit": speed if isinstance(speed, int) and speed > 0 else unavailable("absent"),
+        "mtu": context.fact(folder + "mtu", int),
     }
 
 

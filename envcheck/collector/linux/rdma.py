@@ -3,20 +3,17 @@
 import os
 import re
 
+from ..cuda.loader_search import cached, search_path
 from ..facts import from_error, unavailable
-from ..files import read
 from .pci_link import parse_speed, parse_width
 
 FOLDER = "/sys/class/infiniband"
 NODES = "/dev/infiniband"
-CACHE = "/etc/ld.so.cache"
 LIBRARY = "libibverbs.so.1"
 LIBRARY_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 GIDS = 16  # entries of a port's table that are looked at
 _ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
-_CACHED = re.compile(rb"\0(/[^\0]{1,200}/libibverbs\.so\.1)(?=\0)")
 _RATE = re.compile(r"([\d.]+) Gb/sec \((\d+)X")
-_CACHE_LIMIT = 4 << 20  # bytes
 
 
 def devices(context):
@@ -26,12 +23,14 @@ def devices(context):
 
 _FILES = (
     ("board", "board_id", str),
+    ("chip", "hca_type", str),
     ("firmware", "fw_ver", str),
     ("numa_node", "device/numa_node", int),
     ("link_gts", "device/current_link_speed", parse_speed),
     ("link_width", "device/current_link_width", parse_width),
     ("max_link_gts", "device/max_link_speed", parse_speed),
     ("max_link_width", "device/max_link_width", parse_width),
+    ("slot_max_link_gts", "device/../max_link_speed", parse_speed),
     ("slot_max_link_width", "device/../max_link_width", parse_width),
 )
 
@@ -50,7 +49,7 @@ def _device(context, name):
         ports=_ports(context, folder),
     )
     if isinstance(device["board"], dict):
-        device["board"] = context.fact(folder + "hca_type")
+        device["board"] = device["chip"]
     if device["numa_node"] == -1:
         device["numa_node"] = unavailable("absent", "-1")
     return device
@@ -92,20 +91,10 @@ def _port(context, folder, number):
         "link_layer": context.fact(folder + "link_layer"),
         "rate_gbps": rate,
         "lanes": lanes,
-        "errors": _errors(context, folder + "counters/"),
         "gids": gids,
         "routed_gids": routed,
         "interfaces": interfaces,
     }
-
-
-_COUNTERS = ("symbol_error", "port_rcv_errors", "link_error_recovery", "link_downed")
-
-
-def _errors(context, folder):
-    """{counter: number} of those that are not 0."""
-    found = {name: context.fact(folder + name, int) for name in _COUNTERS}
-    return {name: count for name, count in found.items() if isinstance(count, int) and count}
 
 
 def parse_rate(text):
@@ -147,19 +136,11 @@ def _gids(context, folder):
 
 def library(context):
     """The libibverbs that a program of this process's environment would load, or that there is none."""
-    own = context.environ.get("LD_LIBRARY_PATH", "").split(":")
-    try:
-        cached = _CACHED.search(read(context.path(CACHE), _CACHE_LIMIT))
-    except OSError:
-        cached = None
-    paths = [os.path.join(folder, LIBRARY) for folder in own if folder[:1] == "/"]
-    paths += [os.fsdecode(cached.group(1))] if cached else []
-    paths += [os.path.join(folder, LIBRARY) for folder in _folders(context)]
+    triple = os.uname().machine + "-linux-gnu"  # Debian's folders are called after the architecture
+    folders = [one for one in search_path(context.environ) if one[:1] == "/"]
+    paths = [os.path.join(folder, LIBRARY) for folder in folders]
+    paths += [path for path in cached(context) if os.path.basename(path) == LIBRARY]
+    folders = ["%s/%s" % (top, triple) for top in ("/lib", "/usr/lib")] + list(LIBRARY_FOLDERS)
+    paths += [os.path.join(folder, LIBRARY) for folder in folders]
     found = [path for path in paths if os.path.exists(context.path(path))]
     return found[0] if found else unavailable("absent", "no %s" % LIBRARY)
-
-
-def _folders(context):
-    """Where the loader looks anyway: Debian's folders are called after the architecture."""
-    triple = os.uname().machine + "-linux-gnu"
-    return ["%s/%s" % (top, triple) for top in ("/lib", "/usr/lib")] + list(LIBRARY_FOLDERS)

@@ -1,17 +1,24 @@
 """What traffic between GPUs and between machines goes through: interfaces, RDMA, NCCL's settings."""
 
+import hashlib
 import os
 import re
+import socket
+import struct
 
-from .. import account
+from .. import account, files
 from ..facts import Facts, unavailable
-from ..linux import interfaces, rdma
+from ..linux import interfaces, rdma, rdma_counters, roce
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
-DEADLINE = 5
+DEADLINE = 10
 
 SYSTEM_FILE = "/etc/nccl.conf"
+# NCCL takes it where no variable names another: clouds write it for their virtual machines.
+TOPOLOGY = "/var/run/nvidia-topologyd/virtualTopology.xml"
+TOPOLOGIES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")  # whose content is compared
+MEMORY_PEERS = "/sys/kernel/mm/memory_peers"
 ENVIRONMENT = "environment"
 PREFIXES = ("NCCL_", "TORCH_NCCL_", "UCX_", "OMPI_MCA_btl", "OMPI_MCA_oob_tcp", "OMPI_MCA_pml")
 NAMES = frozenset(
@@ -27,11 +34,13 @@ _PROCESSES = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
 )
 _VALUE_LIMIT = 4096  # characters
+_FILE_LIMIT = 1 << 20  # bytes
 _WHOLE = re.compile(r"^-A ufw-user-input -s \S+ -j ACCEPT", re.M)  # every port, of some machines
 
 
 def collect(context):
     facts = Facts("network probe")
+    first = rdma_counters.read(context)
     facts.attempt("interfaces", interfaces.FOLDER, interfaces.interfaces, context)
     facts.attempt("rdma", rdma.FOLDER, rdma.devices, context)
     facts.attempt("libibverbs", "the loader's folders", rdma.library, context)
@@ -39,8 +48,15 @@ def collect(context):
     facts.put("verbs_nodes", [one for one in opened if "/uverbs" in one], rdma.NODES)
     facts.attempt("settings", "environment, nccl.conf", settings, context)
     facts.attempt("own_addresses", "/etc/hosts", own_addresses, context)
+    facts.attempt("own_interface", interfaces.ROUTES, own_interface, context)
     facts.attempt("firewall", "/etc/ufw, /etc/firewalld", firewall, context)
     facts.put("nodes", nodes(context.environ), "the job's variables")
+    facts.put("uptime_s", context.fact("/proc/uptime", lambda text: float(text.split()[0])))
+    facts.put("memory_peers", context.names(MEMORY_PEERS), MEMORY_PEERS)
+    devices = facts.get("rdma")
+    if devices:
+        roce.add(context, devices)
+        facts.put("counted_s", rdma_counters.add(context, devices, first), rdma.FOLDER)
     return facts
 
 
@@ -51,13 +67,25 @@ def settings(context):
     for path in (own or account.home(context) + "/.nccl.conf", SYSTEM_FILE):
         lines = [line.partition("=") for line in context.text(path).splitlines()]
         given += [(name.strip(), value.strip(), path) for name, sign, value in lines if sign]
+    if os.path.exists(context.path(TOPOLOGY)):
+        given.append(("NCCL_TOPO_FILE", TOPOLOGY, "NCCL's default"))
     found = {}
     for name, value, source in given:
         if name not in found and (name in NAMES or name.startswith(PREFIXES)):
-            missing = value.startswith("/") and not os.path.exists(context.path(value))
             setting = {"name": name, "value": value[:_VALUE_LIMIT], "source": source}
-            found[name] = dict(setting, missing=True) if missing else setting
+            found[name] = dict(setting, **_of_file(context, name, value))
     return [found[name] for name in sorted(found)]
+
+
+def _of_file(context, name, value):
+    """What is to be known of the file that a setting names, if it names any."""
+    if value.startswith("/") and not os.path.exists(context.path(value)):
+        return {"missing": True}
+    try:
+        content = files.read(context.path(value), _FILE_LIMIT) if name in TOPOLOGIES else b""
+    except OSError:
+        content = b""
+    return {"digest": hashlib.sha256(content).hexdigest()[:12]} if content else {}
 
 
 def own_addresses(context):
@@ -65,6 +93,21 @@ def own_addresses(context):
     name = context.read("/proc/sys/kernel/hostname").strip()
     lines = [line.partition("#")[0].split() for line in context.text("/etc/hosts").splitlines()]
     return [words[0] for words in lines if name in words[1:] or name.split(".")[0] in words[1:]]
+
+
+def own_interface(context):
+    """The interface in whose network the first of these lies, by the routes that need no gateway."""
+    given = [one for one in own_addresses(context) if one.count(".") == 3]
+    if not given:
+        return unavailable("absent", "/etc/hosts has no such address")
+    (address,) = struct.unpack("=I", socket.inet_aton(given[0]))
+    networks = []
+    for line in context.read(interfaces.ROUTES).splitlines()[1:]:
+        words = line.split()
+        network, gateway, mask = (int(words[column], 16) for column in (1, 2, 7))
+        if not gateway and mask and address & mask == network:
+            networks.append((bin(mask).count("1"), words[0]))
+    return max(networks)[1] if networks else unavailable("absent", "in none of its networks")
 
 
 def firewall(context):
