@@ -14,7 +14,7 @@ from typing import Any, Union
 
 from ..facts.base import NOT_COLLECTED, Maybe, Probe, Unavailable, known
 from ..facts.gpu import Gpu
-from ..facts.network import RdmaDevice
+from ..facts.network import NetworkInterface, RdmaDevice
 from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView
 
@@ -165,6 +165,17 @@ def adapters(view: SnapshotView) -> Maybe[list[RdmaDevice]]:
     return [device for device in devices if known(device.virtual_function) is not True]
 
 
+def interfaces(view: SnapshotView) -> list[NetworkInterface]:
+    """Those of adapters, bonds and VLANs that are in use."""
+    probe = view.machine.network
+    found = None if probe is None or probe.facts is None else known(probe.facts.interfaces)
+    return [
+        one
+        for one in found or []
+        if known(one.kind) in ("physical", "bond", "vlan") and known(one.running)
+    ]
+
+
 def adapter_name(device: RdmaDevice) -> str:
     """What adapters of one kind are called: their board, else their driver."""
     return known(device.board) or known(device.driver) or ""
@@ -180,8 +191,8 @@ def fastest(device: RdmaDevice) -> Fact:
 def _port(device: RdmaDevice, field: str) -> Fact:
     """What the port in use has: the first that is ACTIVE, else the first."""
     ports = sorted(device.ports, key=lambda port: known(port.state) != "ACTIVE")
-    found: Fact = getattr(ports[0], field) if ports else NOT_COLLECTED
-    return found
+    found = getattr(ports[0], field) if ports else NOT_COLLECTED
+    return ", ".join(map(str, found)) or "none" if isinstance(found, list) else found
 
 
 def nvlinks(gpu: Gpu) -> Maybe[int]:

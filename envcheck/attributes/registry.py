@@ -20,8 +20,8 @@ Kind = Literal["number", "version", "text", "switch"]
 class Key(NamedTuple):
     """One attribute.
 
-    words: what it is, in a sentence. fact: reads it from a SnapshotView, a Gpu or an RdmaDevice. path: of the
-    fact that it rests on. checks: the codes that judge the same.
+    words: what it is, in a sentence. fact: reads it from a SnapshotView or a device. path: of the fact that
+    it rests on. checks: the codes that judge the same.
     """
 
     name: str
@@ -71,6 +71,11 @@ SECTIONS: dict[str, Section] = {
         _keys("nics", of_device=True),
         many=True,
     ),
+    "interfaces": Section(
+        "Network interfaces that lead out of the machine and are in use: a table for each.",
+        _keys("interfaces", of_device=True),
+        many=True,
+    ),
     "tools": Section("What brings GPUs into containers.", _keys("tools")),
     "target": Section(
         "The target (--target): what its Python is. Its packages have a section of their own.",
@@ -79,8 +84,10 @@ SECTIONS: dict[str, Section] = {
     ),
 }
 
-# Those of a profile: adapters are compared by diff and by fleets alone.
-PROFILED = {name: section for name, section in SECTIONS.items() if name != "nics"}
+# Those of a profile: adapters and interfaces are compared by diff and by fleets alone.
+PROFILED = {
+    name: section for name, section in SECTIONS.items() if name not in ("nics", "interfaces")
+}
 
 # Sections whose keys are not fixed: formats that Tensor Cores must be proven for, and packages of the target.
 TENSOR_CORES, PROVEN = "tensor_cores", "proven"

@@ -18,7 +18,7 @@ from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView
 from .model import Attribute
 from .named import NAMED, of_one_machine
-from .readers import Fact, adapter_name, adapters, memory_built_in
+from .readers import Fact, adapter_name, adapters, interfaces, memory_built_in
 from .registry import MEMORY, NAME, SECTIONS, Key
 
 NONE = "none"
@@ -41,6 +41,8 @@ def attributes(view: SnapshotView) -> list[Attribute]:
             found += _of(view, _KEYS[name], "")
     found += _gpus(view)
     found += _nics(view)
+    for one in interfaces(view)[:_MOST_DEVICES]:
+        found += _of(one, _KEYS["interfaces"], one.name[:_LONGEST])
     found += _named(view)
     return found
 

@@ -190,3 +190,29 @@ add(
     ("HOST-002", r"", r"AVX", r"AVX|CPU|build|conda|machine"),
     base="rtx4090",
 )
+
+
+def _rails(m: Machine) -> None:
+    """Four RoCE ports, each with an interface, for the first four of the GPUs."""
+    rdma(m, 4, link_layer="Ethernet", lid="0x0", sm_lid="0x0")
+    for n in range(4):
+        for file, text in {"flags": "0x1003", "operstate": "up", "mtu": "9000"}.items():
+            m.write(f"/sys/class/net/ens{n + 1}np0/{file}", f"{text}\n")
+
+
+def _one_at_half_rate(m: Machine) -> None:
+    _rails(m)
+    rate = next(path for path in m.files if path.endswith("infiniband/mlx5_2/ports/1/rate"))
+    m.write(rate, "200 Gb/sec (4X HDR)\n")
+
+
+def _one_small_mtu(m: Machine) -> None:
+    _rails(m)
+    m.write("/sys/class/net/ens3np0/mtu", "1500\n")
+
+
+for _name_of_it, _break, _cause in (
+    ("a RoCE port at half the rate of the others", _one_at_half_rate, r"200 Gb"),
+    ("a RoCE port with another MTU than the others", _one_small_mtu, r"MTU"),
+):
+    add(_name_of_it, _break, (NET, r"mlx5_2", _cause, r"cable|mtu|switch"), also=ALSO)
