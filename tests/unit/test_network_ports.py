@@ -7,13 +7,15 @@ from typing import Any
 import networks
 import pytest
 from judged import full_text, results
-from networks import adapter, interface, port, rail
+from networks import ETH0, LO, adapter, interface, port, rail
 from whole import whole
 
+from envcheck.attributes.difference import differences
 from envcheck.collector.linux import rdma_counters
 from envcheck.data import table
-from envcheck.facts.base import NOT_COLLECTED, Unavailable
+from envcheck.facts.base import NOT_COLLECTED, ProgramSetting, Unavailable
 from envcheck.facts.network import Network
+from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
@@ -21,6 +23,12 @@ ABSENT = Unavailable(unavailable="absent")
 
 def judge(found: Network, code: str) -> CheckResult:
     return results(whole(network=found), ("network",))[code]
+
+
+def topology(digest: str) -> ProgramSetting:
+    return ProgramSetting(
+        name="NCCL_TOPO_FILE", value="/t.xml", source="environment", digest=digest
+    )
 
 
 def with_ports(changed: dict[int, Any], count: int = 8, **changes: Any) -> Network:
@@ -168,3 +176,40 @@ def test_two_that_differ_may_be_for_storage() -> None:
     assert isinstance(found.rdma, list)
     found.rdma[4:6] = [adapter(n, rail(n, pfc=[])) for n in (4, 5)]
     assert judge(found, "NET-014").outcome == "pass"
+
+
+# What machines are compared by
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (networks.infiniband(), networks.roce(), None),
+        (
+            networks.infiniband(),
+            networks.infiniband(interfaces=[LO, ETH0, interface("ib0", 3, mtu=2044)]),
+            ("interfaces.mtu", "1500", "2044", ["ib0"]),
+        ),
+        (
+            networks.roce(),
+            networks.roce(rdma=[adapter(n, rail(n, pfc=[])) for n in range(2)]),
+            ("nics.pfc", "3", "none", ["mlx5_0", "mlx5_1"]),
+        ),
+        (
+            networks.roce(),
+            networks.roce(rdma=[adapter(0, rail(0, routed_gids=[3, 5]))]),
+            ("nics.roce_v2_gids", "3", "3, 5", ["mlx5_0"]),
+        ),
+        (
+            networks.network(settings=[topology("0a1b")]),
+            networks.network(settings=[topology("2c3d")]),
+            ("network_settings.NCCL_TOPO_FILE", "/t.xml (0a1b)", "/t.xml (2c3d)", []),
+        ),
+    ],
+)
+def test_what_differs_between_two_machines(
+    before: Network, after: Network, changed: tuple[str, str, str, list[str]] | None
+) -> None:
+    found = differences(SnapshotView(whole(network=before)), SnapshotView(whole(network=after)))
+    facts = [(one.key, one.before, one.after, one.devices) for one in found.facts]
+    assert (changed in facts) if changed else len(facts) > 1

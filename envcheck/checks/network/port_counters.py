@@ -28,6 +28,7 @@ GROWING = ERRORS.variant(
     sentence="{port} has errors on its link right now ({state} in {seconds:.1f} s): transfers are repeated,"
     " or end with 'IBV_WC_RETRY_EXC_ERR'.",
     remedy="Clean and reseat its cable or transceiver at both ends, or change it.",
+    commands=("rdma link show", "sudo perfquery -x"),
     source="rdma_counters.csv, a source in every row",
 )
 LOSS = GROWING.variant(
@@ -79,7 +80,7 @@ def counted(view: SnapshotView) -> Verdicts:
                     about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
                     [view.evidence("machine.network.rdma", f"{name} {_shown(numbers)}")],
                     port=name,
-                    state=", ".join(f"{n} {_ROWS[key]['means']}" for key, n in numbers.items()),
+                    state=", ".join(f"{_ROWS[key]['means']}: {n}" for key, n in numbers.items()),
                     seconds=seconds,
                 )
     yield Passed(f"congestion now: {', '.join(congested)}" if congested else "none that grow")
