@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from ..data import table
 from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ..facts.kernel import Kernel
 from ..facts.network import Network
@@ -147,53 +148,18 @@ def _of_frameworks(view: SnapshotView) -> Mapping[str, str]:
     return found
 
 
+_FACTS = {
+    one.__name__: one
+    for one in (packages, libraries, system_packages, parameters, network_settings, settings)
+}
 NAMED = {
-    "packages": Named(
-        "Packages of the target (--target), by name.",
-        "version",
-        "%s in the target",
-        packages,
-        "target.packages.distributions",
-        "envcheck doctor -v --only packages",
-    ),
-    "libraries": Named(
-        "NVIDIA's libraries that the target loads, by name, as they say themselves.",
-        "version",
-        "%s as it is loaded",
-        libraries,
-        "target.loader.libraries",
-        "envcheck doctor -v --only libraries",
-    ),
-    "system_packages": Named(
-        "The driver's packages of the operating system, by name.",
-        "text",
-        "%s of the operating system",
-        system_packages,
-        "machine.kernel.driver_packages",
-        "envcheck doctor -v --only driver",
-    ),
-    "parameters": Named(
-        "Parameters of the driver's module, as it has them: /proc/driver/nvidia/params.",
-        "text",
-        "%s of the driver's module",
-        parameters,
-        "machine.kernel.driver_parameters",
-        "cat /proc/driver/nvidia/params",
-    ),
-    "network_settings": Named(
-        "Variables and settings of NCCL, Gloo, Open MPI and UCX.",
-        "text",
-        "%s",
-        network_settings,
-        "machine.network.settings",
-        "env | sort",
-    ),
-    "settings": Named(
-        "Variables and settings that change what the target does.",
-        "text",
-        "%s",
-        settings,
-        "target.environment.variables",
-        "env | sort",
-    ),
+    row["section"]: Named(
+        comment=row["comment"],
+        kind=row["kind"],  # type: ignore[arg-type]  # a test holds the table to the literal
+        words=row["words"],
+        facts=_FACTS[row["section"]],
+        at=row["path"],
+        see=row["see"],
+    )
+    for row in table("named_attributes")
 }

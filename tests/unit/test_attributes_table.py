@@ -6,6 +6,7 @@ from typing import get_args
 
 from whole import whole
 
+from envcheck.attributes.named import NAMED
 from envcheck.attributes.registry import SECTIONS, Key, Kind
 from envcheck.checks.registry import all_checks
 from envcheck.facts.view import SnapshotView
@@ -18,6 +19,7 @@ def keys() -> dict[str, Key]:
 def test_every_row_is_read_from_a_whole_machine() -> None:
     view = SnapshotView(whole())
     of_devices = [name for name, section in SECTIONS.items() if section.many]
+    assert {one.kind for one in NAMED.values()} <= set(get_args(Kind))
     for name, key in keys().items():
         assert key.kind in get_args(Kind), name
         if name.partition(".")[0] not in of_devices:

@@ -4,15 +4,14 @@ import os
 import re
 
 from ..cuda.loader_search import cached, search_path
-from ..facts import from_error, unavailable
-from .pci_link import parse_speed, parse_width
+from ..facts import unavailable
+from .pci_link import ADDRESS, LINK, SLOT, addresses, link_to
 
 FOLDER = "/sys/class/infiniband"
 NODES = "/dev/infiniband"
 LIBRARY = "libibverbs.so.1"
 LIBRARY_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 GIDS = 16  # entries of a port's table that are looked at
-_ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 _RATE = re.compile(r"([\d.]+) Gb/sec \((\d+)X")
 
 
@@ -26,13 +25,8 @@ _FILES = (
     ("chip", "hca_type", str),
     ("firmware", "fw_ver", str),
     ("numa_node", "device/numa_node", int),
-    ("link_gts", "device/current_link_speed", parse_speed),
-    ("link_width", "device/current_link_width", parse_width),
-    ("max_link_gts", "device/max_link_speed", parse_speed),
-    ("max_link_width", "device/max_link_width", parse_width),
-    ("slot_max_link_gts", "device/../max_link_speed", parse_speed),
-    ("slot_max_link_width", "device/../max_link_width", parse_width),
 )
+_OF_PCI = [("device/", LINK), ("device/../", SLOT)]
 
 
 def _device(context, name):
@@ -40,10 +34,14 @@ def _device(context, name):
     place = _place(context, name)
     absent = unavailable("absent", "not on PCI")
     device = {fact: context.fact(folder + file, parse) for fact, file, parse in _FILES}
+    for below, rows in _OF_PCI:
+        device.update(
+            (fact, context.fact(folder + below + file, parse)) for fact, file, parse in rows
+        )
     device.update(
         name=name,
         address=place[-1] if place else absent,
-        driver=_driver(context, name),
+        driver=link_to(context.path(folder + "device/driver")),
         virtual_function=os.path.lexists(context.path(folder + "device/physfn")),
         bridges=place[:-1] if place else absent,
         ports=_ports(context, folder),
@@ -63,17 +61,8 @@ def bridges(context):
 
 def _place(context, name):
     """The addresses on the way from the root port to an adapter, its own last; [] where it is not on PCI."""
-    place = os.path.realpath(context.path("%s/%s/device" % (FOLDER, name)))
-    parts = place.split(os.sep)
-    return [part for part in parts if _ADDRESS.match(part)] if _ADDRESS.match(parts[-1]) else []
-
-
-def _driver(context, name):
-    try:
-        link = os.readlink(context.path("%s/%s/device/driver" % (FOLDER, name)))
-    except OSError as error:
-        return from_error(error)
-    return os.path.basename(link)
+    path = context.path("%s/%s/device" % (FOLDER, name))
+    return addresses(path) if ADDRESS.match(os.path.basename(os.path.realpath(path))) else []
 
 
 def _ports(context, folder):

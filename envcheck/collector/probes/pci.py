@@ -6,7 +6,7 @@ import re
 from ..facts import Facts, from_error, is_unavailable, unavailable
 from ..linux import rdma
 from ..linux.pci_acs import acs_redirects
-from ..linux.pci_link import parse_speed, parse_width
+from ..linux.pci_link import ADDRESS, LINK, SLOT, addresses, link_to
 from ..linux.pci_names import device_names
 
 DOCUMENT = "machine"
@@ -15,7 +15,6 @@ DEADLINE = 5
 DEVICES = "/sys/bus/pci/devices"
 GROUPS = "/sys/kernel/iommu_groups"
 NVIDIA = "0x10de"
-ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
 # Chipsets for AMD and Intel that NVIDIA made until 2010 have class 0680 too; every one of their
 # device ids is below the first NVSwitch's.
 FIRST_NVSWITCH = 0x1000
@@ -59,38 +58,30 @@ def _override(text):
 _FILES = (
     ("power_state", "power_state", str),
     ("driver_override", "driver_override", _override),
-    ("link_gts", "current_link_speed", parse_speed),
-    ("link_width", "current_link_width", parse_width),
-    ("max_link_gts", "max_link_speed", parse_speed),
-    ("max_link_width", "max_link_width", parse_width),
     ("numa_node", "numa_node", _number),
     ("aer_fatal", "aer_dev_fatal", parse_aer_total),
     ("aer_nonfatal", "aer_dev_nonfatal", parse_aer_total),
-)
-_OF_THE_SLOT = (
-    ("slot_max_link_gts", "max_link_speed", parse_speed),
-    ("slot_max_link_width", "max_link_width", parse_width),
-)
+) + LINK
 
 
 def _device(context, address):
     slot = _slot(context, address)
-    group = _link(context, address, "iommu_group")
+    group = link_to(_path(context, address, "iommu_group"))
     if not is_unavailable(group):
         group = int(group) if group.isdecimal() else unavailable("error", "no number: " + group)
     device = {
         "address": address.lower(),
         "kind": _kind(context, address),
         "device_id": "10de:" + (_read(context, address, "device") or "0x????")[2:],
-        "driver": _link(context, address, "driver"),
+        "driver": link_to(_path(context, address, "driver")),
         "answers": _answers(context, address),
         "slot": slot,
-        "bridges": _bridges(context, address),
+        "bridges": addresses(_path(context, address))[:-1],
         "iommu_group": group,
     }
     for name, file, parse in _FILES:
         device[name] = context.fact("%s/%s/%s" % (DEVICES, address, file), parse)
-    for name, file, parse in () if is_unavailable(slot) else _OF_THE_SLOT:
+    for name, file, parse in () if is_unavailable(slot) else SLOT:
         device[name] = context.fact("%s/%s/%s" % (DEVICES, slot, file), parse)
     return device
 
@@ -121,12 +112,6 @@ def _slot(context, address):
     if ADDRESS.match(above):
         return above
     return unavailable("absent", "directly below the root: %s" % above)
-
-
-def _bridges(context, address):
-    """The addresses of the bridges above, the root port first."""
-    parts = os.path.realpath(_path(context, address)).split(os.sep)
-    return [part for part in parts[:-1] if ADDRESS.match(part)]
 
 
 def _answers(context, address):
@@ -204,11 +189,3 @@ def _path(context, address, name=""):
 def _read(context, address, name):
     """A one-line file of a device; "" where there is none."""
     return context.text("%s/%s/%s" % (DEVICES, address, name)).strip()
-
-
-def _link(context, address, name):
-    """The last part of where a link of a device leads."""
-    try:
-        return os.path.basename(os.readlink(_path(context, address, name)))
-    except OSError as error:
-        return from_error(error)
