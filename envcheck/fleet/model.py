@@ -34,10 +34,10 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands. product:
-    what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". cards: its GPUs
-    on the bus, each the device's id and the driver's name, "" for none. groups: as of a Member, and what the
-    Snapshot itself tells (the operating system's image). page: its own page beside the fleet's, "" for
-    none."""
+    what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". cards: its GPUs on the bus, each the device's
+    id and the driver's name, "" for none. groups: as of a Member, and what the Snapshot itself tells (the
+    operating system's image). less: in what it is less than its peers, if no problem says so. page: its own
+    page beside the fleet's, "" for none."""
 
     name: str
     state: State
@@ -51,6 +51,7 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     simulated: str = ""
     groups: list[tuple[str, str]] = []
     problems: list[MachineProblem] = []
+    less: list[str] = []
     attributes: list[Attribute] = []
     rates: list[Measurement] = []
     page: str = ""

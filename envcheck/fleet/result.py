@@ -71,13 +71,29 @@ def _compared(machines: Sequence[JudgedMachine]) -> _Compared:
         found, camps = attribute_outliers(product, members)
         differing += found
         splits = [*camps, *splits]
-    less = {one.machine for one in differing if is_less(one.key, one.value, one.usual)}
-    less |= {one.machine for one in slow}
+    less: dict[str, list[str]] = {}
+    for one in differing:
+        if is_less(one.key, one.value, one.usual):
+            words = f"{_where(one.devices)}{one.words} {one.value or 'none'}"
+            less[one.machine] = less.get(one.machine, []) + [words] * (not one.because)
+    for rate in slow:
+        words = f"{_where(rate.devices)}{rate.words} {rate.below:.0%} below the median"
+        less[rate.machine] = less.get(rate.machine, []) + [words] * (not rate.because)
     with_states = [
-        replace(one, state="degraded") if one.name in less and one.state != "broken" else one
+        _degraded(one, less[one.name]) if one.name in less and one.state != "broken" else one
         for one in with_products(machines)
     ]
     return _Compared(with_states, differing, slow, splits)
+
+
+def _where(devices: Sequence[str]) -> str:
+    return f"{devices[0]}: " if len(devices) == 1 else f"{len(devices)} devices: " * bool(devices)
+
+
+def _degraded(machine: JudgedMachine, less: list[str]) -> JudgedMachine:
+    before = f"{machine.verdict}; " if machine.state == "degraded" else "degraded: "
+    verdict = before + "; ".join(less) if less else machine.verdict
+    return replace(machine, state="degraded", less=less, verdict=verdict)
 
 
 def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 import test_fleet_outliers as outliers
-from test_fleet_outliers import machine, shown
+from test_fleet_outliers import machine
 
+from envcheck.attributes.model import Attribute
 from envcheck.attributes.registry import SECTIONS
 from envcheck.attributes.values import GPUS, NICS
 from envcheck.checks.registry import all_checks
 from envcheck.data import table
 from envcheck.findings.states import degrades, is_less
 from envcheck.fleet.model import JudgedMachine
+from envcheck.fleet.reports.sections import about
 from envcheck.fleet.result import result
 
 
@@ -45,6 +47,10 @@ def test_less_than_its_peers(key: str, value: str, usual: str, less: bool) -> No
     assert is_less(key, value, usual) is less
 
 
+def cap(watts: str) -> Attribute:
+    return Attribute(key="gpus.power_limit_w", words="power limit", value=watts)
+
+
 def states(machines: list[JudgedMachine]) -> list[str]:
     return [one.state for one in result(machines).machines]
 
@@ -63,10 +69,12 @@ def test_a_machine_without_a_driver_is_of_the_product_of_others_with_its_devices
 
 def test_a_machine_that_is_less_than_its_peers_is_degraded() -> None:
     values = ["700", "700", "500", "700"]
-    capped = [machine(f"m{n}", shown(w, "gpus.power_limit_w")) for n, w in enumerate(values)]
+    capped = [machine(f"m{n}", cap(watts)) for n, watts in enumerate(values)]
     assert states(capped) == ["healthy", "healthy", "degraded", "healthy"]
+    (found,) = [one for one in result(capped).machines if one.state == "degraded"]
+    assert found.verdict == f"degraded: {about(found)}" == "degraded: power limit 500"
     assert set(states(outliers.valued("570", "570", "550", "570"))) == {"healthy"}
-    broken = machine("m2", shown("500", "gpus.power_limit_w"), state="broken")
+    broken = machine("m2", cap("500"), state="broken")
     assert states([*capped[:2], broken, capped[3]])[2] == "broken"
     slow = outliers.measured(40, {("m7", gpu): 0.1 for gpu in range(8)})
     assert [n for n, state in enumerate(states(slow)) if state == "degraded"] == [7]

@@ -151,7 +151,7 @@ def about(machine: JudgedMachine) -> str:
         f"{one.code} {phrase(one.headline or one.title, [], {})}"
         for one in sorted(machine.problems, key=lambda one: (one.level != "fail", not one.degrades))
     )
-    return "; ".join(parts)
+    return "; ".join([*parts, *machine.less])
 
 
 def _table(rows: Sequence[tuple[list[str], str]], verbose: bool) -> Iterator[Block]:
