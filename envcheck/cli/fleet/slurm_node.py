@@ -21,7 +21,8 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("report", metavar="REPORT", help="a JSON report of the doctor")
     parser.add_argument("--node", metavar="NAME", required=True, help="the node's name in Slurm")
-    slurm_prolog.add_rules(parser)
+    slurm_prolog.add_limit(parser)
+    slurm_prolog.add_fail_on(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,15 +26,19 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     words = "where envcheck is on the nodes (default: where it is here)"
     option(parser, "--envcheck", "PATH", words)
-    add_rules(parser)
+    add_limit(parser)
+    add_fail_on(parser)
     words = "time limit of the doctor (default: 25)"
     option(parser, "--deadline", "SECONDS", words, type=seconds(1, 600), default=25.0)
     options.add_output(parser)
 
 
-def add_rules(parser: Parser) -> None:
+def add_limit(parser: Parser) -> None:
     words = "share of the nodes with GPUs that it may drain within an hour (default: 5, at least one node)"
     option(parser, "--limit", "PERCENT", words, type=_percent, default=5.0)
+
+
+def add_fail_on(parser: Parser) -> None:
     words = "also drain a degraded node (default: fail, which drains none for that)"
     option(parser, "--fail-on", "WHAT", words, choices=("degraded", "fail"), default="fail")
 
