@@ -10,21 +10,28 @@ import hashlib
 import os
 import re
 import threading
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exit_codes import PutBack
+from .. import scratch
+from ..exit_codes import CouldNotLook, PutBack
 from . import places
 from .lockfile import LockedFile
 from .progress import Meter
+from .survey import background
 
 if TYPE_CHECKING:
-    from .network.session import Session
+    from .network.access import Access
+    from .network.fetching import Fetcher
 
-_ATTEMPTS = 6  # for one file, each from its beginning
+_ATTEMPTS = 3  # for one file, each from its beginning
+SILENCE = 240.0  # seconds in which _LEAST bytes have to come, whatever trickles
+_LEAST = 64 * 1024
 _AT_ONCE = 8  # files
 _PIECE = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -35,10 +42,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class Downloads:
     """The files below ``places.downloads()``; several processes may use them."""
 
-    def __init__(self, session: Session | None = None) -> None:
-        """session: needed to ``fetch``."""
+    def __init__(self, access: Access | None = None) -> None:
+        """access: needed to ``fetch``."""
         self.root = places.downloads()
-        self._session = session
+        self._access = access
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._done = 0
@@ -59,21 +66,32 @@ class Downloads:
         """Fetch those that are missing, verified. From the main thread. Raises PutBack."""
         missing = list({file.sha256: file for file in files if not self.has(file)}.values())
         total = sum(file.size or 0 for file in missing)
-        self._done, whole = 0, total if all(file.size for file in missing) else None
-        pool = ThreadPoolExecutor(_AT_ONCE)
-        try:
-            largest_first = sorted(missing, key=lambda file: -(file.size or 0))
-            waiting = {pool.submit(self._fetch, file) for file in largest_first}
-            while waiting:
-                done, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)
-                for one in done:
-                    one.result()
-                if meter is not None:
-                    meter(min(self._done, whole or self._done), whole)
-        finally:
-            self._stop.set()
-            pool.shutdown(cancel_futures=True)
-            self._stop.clear()
+        whole = total if all(file.size for file in missing) else None
+        queue = deque(sorted(missing, key=lambda file: -(file.size or 0)))
+        self._stop.clear()
+        self._done = before = 0
+        since = time.monotonic()
+        with scratch.directory() as folder:
+            fetcher = self._fetcher(folder) if missing else None
+            # In threads that keep no process from ending: a server may hold one for ever.
+            waiting = {background(lambda: self._work(fetcher, queue)) for _ in missing[:_AT_ONCE]}
+            try:
+                while waiting:
+                    done, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)
+                    for one in done:
+                        one.result()
+                    if self._done - before >= _LEAST:
+                        before, since = self._done, time.monotonic()
+                    elif waiting and time.monotonic() - since > SILENCE:
+                        raise PutBack(
+                            f"the servers of {len(queue) + len(waiting)} files sent nothing in"
+                            f" {SILENCE:.0f} seconds",
+                            "try again: complete downloads are kept",
+                        )
+                    if meter is not None:
+                        meter(min(self._done, whole or self._done), whole)
+            finally:
+                self._stop.set()
 
     def add(self, file: LockedFile, pieces: Iterable[bytes]) -> str:
         """Write a file: its sha256, and only if that is the right one, it is kept.
@@ -111,32 +129,35 @@ class Downloads:
                 " XDG_CACHE_HOME; complete downloads are kept",
             ) from None
 
-    def _fetch(self, file: LockedFile) -> None:
-        from .network.errors import HttpError
+    def _fetcher(self, folder: Path) -> Fetcher:
+        from .network.fetching import Fetcher
 
-        assert self._session is not None, "only what is there already is read without one"
-        try:
-            found = self._session.retried(lambda: self._once(file), _ATTEMPTS)
-        except HttpError as error:
-            raise PutBack(f"{file.name} could not be fetched: {error}", error.hint) from None
+        assert self._access is not None, "only what is there already is read without"
+        return Fetcher(self._access, folder)
+
+    def _work(self, fetcher: Fetcher | None, queue: deque[LockedFile]) -> None:
+        """Fetch one file after the other, each again where its server cuts it."""
+        while queue and fetcher is not None:
+            with suppress(IndexError):
+                self._fetch(fetcher, queue.popleft())
+
+    def _fetch(self, fetcher: Fetcher, file: LockedFile) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self.disk_errors(file.name, file.size or 0):
+                    found = self.add(file, map(self._counted, fetcher.pieces(file.url)))
+                break
+            except CouldNotLook as error:
+                if attempt == _ATTEMPTS:
+                    raise PutBack(
+                        f"{file.name} could not be fetched: {error}", error.hint
+                    ) from None
         if found != file.sha256:
             raise PutBack(
                 f"{file.name} is not the file that was asked for: its sha256 is {found}, and should"
                 f" be {file.sha256}",
                 "its server changed the file, or somebody in between did",
             )
-
-    def _once(self, file: LockedFile) -> str:
-        from .network.transport import pieces
-
-        assert self._session is not None
-        self._session.permit(file.url)
-        headers = {"Accept-Encoding": "identity"}
-        with (
-            self.disk_errors(file.name, file.size or 0),
-            self._session.get(file.url, headers=headers, attempts=1, file=True) as answer,
-        ):
-            return self.add(file, map(self._counted, pieces(answer)))
 
     def _counted(self, piece: bytes) -> bytes:
         if self._stop.is_set():

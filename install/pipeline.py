@@ -7,7 +7,7 @@ What differs between a virtual environment and a container is behind ``Mode``: `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -88,11 +88,11 @@ def _carried_out(
 def opened_wheels(
     request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
 ) -> Iterator[WheelMode]:
-    """The wheel mode, until what it has opened is closed. lock: install what this one says."""
-    with prepared(request), ExitStack() as exits:
+    """The wheel mode. lock: install what this one says."""
+    with prepared(request):
         from .wheels.mode import WheelMode
 
-        yield WheelMode(request, options, reporter, exits, lock)
+        yield WheelMode(request, options, reporter, lock)
 
 
 @contextmanager

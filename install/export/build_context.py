@@ -10,7 +10,7 @@ from .. import pylock
 from ..bundle import writing
 from ..bundle.writing import Content
 from ..mode import Reporter
-from ..network.session import Session
+from ..network.access import Access
 from ..request import Request
 from ..signals import ending_raises
 from ..wheels import uv
@@ -66,8 +66,7 @@ def _needs(
     """The list of what envcheck needs."""
     reporter.say(f"resolving what envcheck itself needs, for Python {python}")
     interpreter = destinations.interpreter(python, _GLIBC, architecture)
-    with Session(request.allow_insecure) as session:
-        lock = own_requirements.locked(own, interpreter, request, session)
+    lock = own_requirements.locked(own, interpreter, request, Access(request.allow_insecure))
     return requirement_lists.text(own_requirements.lines(lock))
 
 

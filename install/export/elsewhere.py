@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ..fit import select
 from ..fit.models import Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
-from ..network.session import Session
+from ..network.access import Access
 from ..progress import Meter
 from ..pythons.interpreter import Interpreter
 from ..reports.amounts import size
@@ -33,22 +32,15 @@ from .own_python import OwnPython
 
 
 class ElsewhereShop:
-    """A context manager: the indexes, the connections and the downloads. Only from the main thread."""
+    """The indexes and the downloads. Only from the main thread."""
 
     def __init__(self, request: Request, reporter: Reporter) -> None:
         self._request = request
         self._reporter = reporter
-        self._open = ExitStack()
-        self._session = self._open.enter_context(Session(request.allow_insecure))
+        self._access = Access(request.allow_insecure)
         self._public = survey.public_for(request)
-        self._downloads = Downloads(self._session)
+        self._downloads = Downloads(self._access)
         self._own = own_wheel.build()
-
-    def __enter__(self) -> ElsewhereShop:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
     @property
     def own_python(self) -> str:
@@ -89,7 +81,7 @@ class ElsewhereShop:
         """
         writing.check(output)
         own = own_requirements.locks(
-            self._own, runners, self._request, self._session, self._reporter
+            self._own, runners, self._request, self._access, self._reporter
         )
         files = lock.files if lock and carried else []
         wanted = [*files, *own_requirements.files(own)]
@@ -117,7 +109,7 @@ class ElsewhereShop:
 
     def _indexes(self, stack: Stack) -> Indexes:
         request = select.meant_for(stack, self._request)
-        return Indexes(stack, request, self._public, self._session)
+        return Indexes(stack, request, self._public, self._access)
 
 
 def index_of(lock: Lockfile) -> BundleIndex:

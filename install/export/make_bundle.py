@@ -33,10 +33,8 @@ def make(
 ) -> BundleIndex:
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
     writing.check(output)
-    with (
-        pipeline.prepared(request),
-        elsewhere.ElsewhereShop(request, reporter) as shop,
-    ):
+    with pipeline.prepared(request):
+        shop = elsewhere.ElsewhereShop(request, reporter)
         return _of_wheels(request, output, wanted, shop, reporter)
 
 

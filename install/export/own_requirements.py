@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.specifiers import SpecifierSet
@@ -18,6 +17,7 @@ from ..downloads import Downloads
 from ..fit.models import Candidate, Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
+from ..network.access import Access
 from ..network.public_index import public_index
 from ..pythons.interpreter import Interpreter, number
 from ..request import Request
@@ -26,9 +26,6 @@ from ..wheels.resolve import resolve
 from . import destinations, template
 from .own_python import OwnPython
 from .own_wheel import DISTRIBUTION, OwnWheel
-
-if TYPE_CHECKING:
-    from ..network.session import Session
 
 
 def runners(interpreters: Iterable[Interpreter], requires: str) -> dict[str, Interpreter]:
@@ -44,18 +41,18 @@ def locks(
     own: OwnWheel,
     runners: Mapping[str, Interpreter],
     request: Request,
-    session: Session,
+    access: Access,
     reporter: Reporter,
 ) -> dict[str, Lockfile]:
     """What envcheck needs under each of them, on another machine. Raises EnvcheckError."""
     reporter.say(f"resolving what envcheck itself needs, for Python {', '.join(runners)}")
     return {
-        minor: locked(own, destinations.away(one), request, session)
+        minor: locked(own, destinations.away(one), request, access)
         for minor, one in runners.items()
     }
 
 
-def locked(own: OwnWheel, interpreter: Interpreter, request: Request, session: Session) -> Lockfile:
+def locked(own: OwnWheel, interpreter: Interpreter, request: Request, access: Access) -> Lockfile:
     """What envcheck needs under that interpreter, locked as a stack is, from the public index alone.
 
     Raises EnvcheckError.
@@ -82,7 +79,7 @@ def locked(own: OwnWheel, interpreter: Interpreter, request: Request, session: S
     named = [index for index in request.indexes if index.startswith(public)]
     request = msgspec.structs.replace(request, indexes=named)
     candidate = Candidate(release=release, interpreter=interpreter)
-    indexes = Indexes(stack, request, public_index(dict(os.environ)), session)
+    indexes = Indexes(stack, request, public_index(dict(os.environ)), access)
     return resolve(Choice(stack=stack, candidate=candidate), indexes)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import ssl
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 
-# Beside OpenSSL's own SSL_CERT_FILE and SSL_CERT_DIR: what requests, curl and pip are configured with.
+import certifi
+
+from .pip_settings import pip_settings
+
+# Beside OpenSSL's own SSL_CERT_FILE: what requests, curl and pip are configured with.
 _NAMED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
 # The system's store, for a Python whose OpenSSL was built to look elsewhere. Sources: the ca-certificates
@@ -22,40 +24,21 @@ _SYSTEMS = (
     "/etc/ssl/cert.pem",
 )
 
-# What OpenSSL finds a certificate in a folder by: Fedora's default folder holds files of other names alone.
-_HASHED = re.compile(r"[0-9a-f]{8}\.[0-9]+")
 
+def certificates(folder: Path, environ: Mapping[str, str] | None = None) -> str:
+    """A PEM file: the system's certificates, else certifi's, and those set for pip, requests and curl.
 
-def verifying(bundles: Iterable[str] = ()) -> ssl.SSLContext:
-    """Trusts what OpenSSL finds by itself, else the system's store or certifi's list; and the bundles."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_default_verify_paths()
-    defaults = ssl.get_default_verify_paths()
-    named = {*bundles, *(os.environ.get(name, "") for name in _NAMED)}
-    if not (context.cert_store_stats()["x509_ca"] or _is_hashed(defaults.capath)):
-        import certifi
-
-        named.add(next(filter(os.path.isfile, _SYSTEMS), certifi.where()))
-    for bundle in named - {"", defaults.cafile}:
-        load(context, bundle)
-    return context
-
-
-def unverified() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def load(context: ssl.SSLContext, bundle: str) -> None:
-    """Trust a file or a folder; one without certificates is ignored, and the handshake fails."""
-    kind = "capath" if Path(bundle).is_dir() else "cafile"
-    with contextlib.suppress(OSError):  # ssl.SSLError is one
-        context.load_verify_locations(**{kind: bundle})
-
-
-def _is_hashed(folder: str | None) -> bool:
-    with contextlib.suppress(OSError):
-        return any(_HASHED.fullmatch(path.name) for path in Path(folder or os.devnull).iterdir())
-    return False
+    folder: where it is written, unless the system's alone are trusted.
+    """
+    source: Mapping[str, str] = os.environ if environ is None else environ
+    settings = pip_settings(source)
+    named = [source.get(name, "") for name in _NAMED]
+    named += [settings["cert"].value] if "cert" in settings else []
+    known = (source.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *_SYSTEMS)
+    found = next((one for one in known if one and Path(one).is_file()), "") or certifi.where()
+    bundles = [one for one in dict.fromkeys([found, *named]) if one and Path(one).is_file()]
+    if bundles == [found]:
+        return found
+    path = folder / "certificates.pem"
+    path.write_bytes(b"\n".join(Path(one).read_bytes() for one in bundles))
+    return str(path)

@@ -7,11 +7,11 @@ asks the network, and gets this user's proxies and certificates for that; what i
 from __future__ import annotations
 
 import os
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
 from .. import places
+from ..network import trust
 from ..network.pip_settings import pip_settings
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LD_LIBRARY_PATH")
@@ -62,15 +62,9 @@ def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str,
     settings = pip_settings(source)
     if "proxy" in settings:
         kept |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), settings["proxy"].value)
-    named = [source.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")]
-    named += [settings["cert"].value] if "cert" in settings else []
-    system = source.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile or ""
-    # The system's certificates and those set for pip, requests and curl, where there are any of these.
-    if {name for name in named if name and Path(name).is_file()} - {system}:
-        bundles = [Path(name) for name in dict.fromkeys([system, *named]) if name]
-        path = scratch / "certificates.pem"
-        path.write_bytes(b"\n".join(one.read_bytes() for one in bundles if one.is_file()))
-        kept["SSL_CERT_FILE"] = str(path)
+    trusted = trust.certificates(scratch, source)
+    if Path(trusted).parent == scratch:
+        kept["SSL_CERT_FILE"] = trusted
     netrc = source.get("NETRC") or str(Path(source.get("HOME") or places.home()) / ".netrc")
     # uv makes its store of credentials, with a lock, where there is none: not in this user's home.
     own = {"UV_SYSTEM_CERTS": "1", "UV_CREDENTIALS_DIR": str(scratch / "credentials")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ from ..fit import select
 from ..fit.disk_space import space_at
 from ..fit.models import Choice
 from ..lockfile import Lockfile
+from ..network import addresses
+from ..network.access import Access
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
 from ..request import InstallOptions, Request
@@ -42,11 +43,9 @@ class WheelMode:
         request: Request,
         options: InstallOptions,
         reporter: Reporter,
-        exits: ExitStack,
         by_lock: Path | None = None,
     ) -> None:
-        """exits: closes what is opened. by_lock: install what this lock says, although the request names
-        none."""
+        """by_lock: install what this lock says, although the request names none."""
         uv.program()  # without it, nothing else has to be looked at
         self.request = request
         self._options = options
@@ -63,11 +62,8 @@ class WheelMode:
             self._lock = pylock.read(by_lock or Path(request.lock))
         reporter.say("looking at this machine")
         collected = survey.collecting()
-        # Which takes longer to import than all the rest: meanwhile the collector runs.
-        from ..network.session import Session
-
-        self.session = exits.enter_context(Session(request.allow_insecure))
-        self._files = Downloads(self.session)
+        self.access = Access(request.allow_insecure)
+        self._files = Downloads(self.access)
         self.machine = survey.look(self._by_lock(), collected)
         self._made: dict[str, Indexes] = {}
 
@@ -90,7 +86,7 @@ class WheelMode:
             return None
         if stack.name not in self._made:
             request = select.meant_for(stack, self.request)
-            self._made[stack.name] = Indexes(stack, request, self.machine.public, self.session)
+            self._made[stack.name] = Indexes(stack, request, self.machine.public, self.access)
         return self._made[stack.name]
 
     def fit(self) -> Choice:
@@ -130,11 +126,11 @@ class WheelMode:
             self._bundle.check(lock)
         else:
             for file in lock.files:
-                self.session.permit(file.url)
+                self.access.permit(file.url)
         return ResolvedWheels(
             choice=choice,
             lock=lock,
-            public=self.session.public(public.url) if public else public_of(choice.stack, lock),
+            public=addresses.public(public.url) if public else public_of(choice.stack, lock),
         )
 
     def plan(self, resolved: ResolvedWheels) -> WheelPlan:

@@ -21,12 +21,6 @@ _LEVELS = (*range(40, 30, -1), 28, 17)
 _MANYLINUX = re.compile(r"manylinux_(2_\d+)_")
 
 
-class OfferedFile(LockedFile, frozen=True, kw_only=True):
-    """A file as its index offers it; ``sha256`` may be ""."""
-
-    other_hash: str = ""  # "md5=7b76…"
-
-
 class Pin(msgspec.Struct, frozen=True, kw_only=True):
     """One package of a resolution. ``files`` are those of its version that fit the Python."""
 
@@ -34,7 +28,7 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     index: str  # the URL of the index that it comes from, as uv says
     needed_by: list[str]  # PROJECT for a direct requirement
-    files: list[OfferedFile] = []
+    files: list[LockedFile] = []  # sha256 may be ""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):

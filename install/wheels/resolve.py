@@ -5,7 +5,6 @@ uv resolves at the real indexes. Which file is taken is decided here, by the int
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -15,7 +14,7 @@ from itertools import chain
 import msgspec
 from packaging.requirements import Requirement
 from packaging.tags import Tag, create_compatible_tags_selector
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from ...exit_codes import Cannot, CouldNotLook
@@ -23,14 +22,12 @@ from ..catalogue.model import Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
-from ..network.session import Session
-from ..network.transport import pieces
 from ..pythons.interpreter import tags
-from . import origin, resolution
+from . import origin, resolution, uv_compile
 from .indexes import Indexes
-from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
+from .pins import PROJECT, NoSolution, Pin, Target
 
-Selector = Callable[[Iterable[tuple[OfferedFile, AbstractSet[Tag]]]], Iterator[OfferedFile]]
+Selector = Callable[[Iterable[tuple[LockedFile, AbstractSet[Tag]]]], Iterator[LockedFile]]
 
 
 def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
@@ -67,7 +64,7 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
     )
 
 
-def best_file(files: Iterable[OfferedFile], select: Selector) -> OfferedFile | None:
+def best_file(files: Iterable[LockedFile], select: Selector) -> LockedFile | None:
     """The wheel that the interpreter likes best, by tag and then build number; else the sdist."""
     listed = list(files)
     wheels = []
@@ -100,7 +97,7 @@ def _locked(pins: Sequence[Pin], indexes: Indexes, target: Target) -> list[Locke
         best = best_file(pin.files, select)
         if best is None:
             raise CouldNotLook(f"no file of {pin.name} {pin.version} fits this Python")
-        file = _hashed(best, indexes.session)
+        file = _hashed(pin, best, target, indexes)
         origin.check_file(pin, file, indexes.stack)
         found.append(
             LockedPackage(
@@ -114,30 +111,15 @@ def _locked(pins: Sequence[Pin], indexes: Indexes, target: Target) -> list[Locke
     return found
 
 
-def _hashed(file: OfferedFile, session: Session) -> LockedFile:
-    """The file with its sha256: where its index gives another hash or none, it is fetched once.
-
-    Nothing vouches for the first file but the connection to the index; from then on, the lock does. Raises
-    CouldNotLook where it has not the hash or the size that the index gives.
-    """
-    locked = LockedFile(name=file.name, url=file.url, sha256=file.sha256, size=file.size)
+def _hashed(pin: Pin, file: LockedFile, target: Target, indexes: Indexes) -> LockedFile:
+    """The file with its sha256. Of a source distribution only the stack's will do, and uv verifies it."""
     if file.sha256:
-        return locked
-    algorithm, _, expected = file.other_hash.partition("=")
-    sums = [hashlib.sha256(), *([hashlib.new(algorithm)] if algorithm else [])]
-    size = 0
-    with session.get(file.url, headers={"Accept-Encoding": "identity"}, file=True) as response:
-        for piece in pieces(response):
-            size += len(piece)
-            for checksum in sums:
-                checksum.update(piece)
-    found = [(f"{size} bytes", f"{file.size if file.size is not None else size} bytes")]
-    if algorithm:
-        found.append((f"the {algorithm} {sums[1].hexdigest()}", f"the {algorithm} {expected}"))
-    for has, says in found:
-        if has != says:
-            raise CouldNotLook(f"{session.public(file.url)} has {has}, and its index says {says}")
-    return msgspec.structs.replace(locked, sha256=sums[0].hexdigest(), size=size)
+        return file
+    if file.kind == "wheel":
+        return uv_compile.hashed(pin, file, target, indexes)
+    known = [one for one in indexes.stack.sdists if canonicalize_name(one.name) == pin.name]
+    same = [one.sha256 for one in known if Version(one.version) == Version(pin.version)]
+    return msgspec.structs.replace(file, sha256=next(iter(same), ""))
 
 
 def _building(

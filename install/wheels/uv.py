@@ -23,7 +23,7 @@ _RESOLVING = 2 * 3600.0  # seconds; the pages that have come are in its cache fo
 _ANSWERS = 60.0  # seconds in which `uv --version` has to answer
 _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
-_RETRIES = "1"  # what uv cannot get, envcheck's own session asks for again, and says why
+_RETRIES = "3"  # of a request
 
 # What decides from where and through what uv downloads a Python, and where it keeps it.
 _OF_THE_USER = (

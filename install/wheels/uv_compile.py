@@ -22,15 +22,14 @@ from ... import scratch
 from ...data import packages
 from ...exit_codes import CouldNotLook
 from ..catalogue.model import PUBLIC
+from ..lockfile import LockedFile
 from ..network import addresses
 from . import child_env, uv
 from .indexes import Indexes
-from .pins import PROJECT, NoSolution, OfferedFile, Pin, Question, Target
+from .pins import PROJECT, NoSolution, Pin, Question, Target
 
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>\S+)")
 _FROM = re.compile(r"\s*# from (?P<index>\S+)")
-_AT_A_URL = re.compile(r"Failed to fetch: `?(?P<url>https?://[^\s`]+)")
-_REFUSED = re.compile(r"An index URL \((?P<url>https?://[^\s)]+)\) ")
 
 
 def compile_(question: Question, target: Target, indexes: Indexes) -> list[Pin]:
@@ -84,41 +83,49 @@ def parse(output: str) -> list[Pin]:
     return sorted(pins, key=lambda pin: pin.name)
 
 
-def parse_files(text: str) -> dict[str, list[OfferedFile]]:
+def parse_files(text: str) -> dict[str, list[LockedFile]]:
     """The files of uv's pylock.toml by package; "" for a sha256 that it does not have."""
-    found: dict[str, list[OfferedFile]] = {}
+    found: dict[str, list[LockedFile]] = {}
     for package in tomli.loads(text)["packages"]:
-        listed = [*package.get("wheels", []), *filter(None, [package.get("sdist")])]
-        for entry in listed:
-            url, hashes = entry["url"].partition("#")[0], dict(entry.get("hashes", {}))
-            file = OfferedFile(
-                name=entry.get("name") or unquote(urlsplit(url).path.rpartition("/")[2]),
-                url=url,
-                sha256=hashes.pop("sha256", ""),
-                other_hash=next((f"{kind}={value}" for kind, value in sorted(hashes.items())), ""),
-                size=entry.get("size"),
-            )
-            found.setdefault(package["name"], []).append(file)
+        for kind in ("wheels", "sdist", "archive"):
+            listed = package.get(kind, [])
+            for entry in listed if isinstance(listed, list) else [listed]:
+                url = entry["url"].partition("#")[0]
+                file = LockedFile(
+                    name=entry.get("name") or unquote(urlsplit(url).path.rpartition("/")[2]),
+                    url=url,
+                    sha256=entry.get("hashes", {}).get("sha256", ""),
+                    size=entry.get("size"),
+                )
+                found.setdefault(package["name"], []).append(file)
     return found
 
 
+def hashed(pin: Pin, file: LockedFile, target: Target, indexes: Indexes) -> LockedFile:
+    """The file with its sha256, which its index does not give: uv fetches it to know that.
+
+    Nothing vouches for it but the connection to the index; from then on, the lock does. Raises CouldNotLook.
+    """
+    question = Question(requirements=[f"{pin.name} @ {file.url}"], dependencies=False)
+    try:
+        files = parse_files(_run(question, target, indexes, ["--format", "pylock.toml"]))
+    except NoSolution as error:
+        raise CouldNotLook(f"{file.name} has no sha256 that could be found: {error}") from None
+    return msgspec.structs.replace(file, sha256=files[pin.name][0].sha256)
+
+
 def _run(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> str:
-    """uv's answer; where it cannot get something, that is asked for again, which says why not."""
-    again: set[str] = set()
-    while True:
-        result = _once(question, target, indexes, options)
-        if result.ok:
-            answer: str = result.stdout.decode("utf-8")
-            return answer
-        whole = result.stderr.decode("utf-8", "replace")
-        wanted = _unreachable(whole, indexes)
-        if wanted and wanted not in again and "--offline" not in options:
-            indexes.ask(wanted)
-            again.add(wanted)
-            continue
-        if "No solution found" in whole:
-            raise NoSolution(uv.sentence(result), whole, uv.hints(whole))
-        raise CouldNotLook(f"uv could not resolve the requirements: {uv.sentence(result)}")
+    """uv's answer."""
+    result = _once(question, target, indexes, options)
+    if result.ok:
+        answer: str = result.stdout.decode("utf-8")
+        return answer
+    whole = result.stderr.decode("utf-8", "replace")
+    if trouble := indexes.trouble(whole):
+        raise trouble
+    if "No solution found" in whole:
+        raise NoSolution(uv.sentence(result), whole, uv.hints(whole))
+    raise CouldNotLook(f"uv could not resolve the requirements: {uv.sentence(result)}")
 
 
 def _once(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> Any:
@@ -178,13 +185,7 @@ def index_settings(indexes: Indexes | None) -> str:
 
 def access(indexes: Indexes) -> dict[str, str]:
     """Credentials by the names of the indexes, and hosts whose certificates are not checked."""
-    env = {"UV_INSECURE_HOST": " ".join(indexes.insecure)} if indexes.insecure else {}
-    for name in indexes.names:
-        pair = indexes.session.credentials(indexes.url(name))
-        if pair is not None:
-            variable = f"UV_INDEX_{_uv_name(name, indexes).upper()}"
-            env |= {f"{variable}_USERNAME": pair[0], f"{variable}_PASSWORD": pair[1]}
-    return env
+    return indexes.variables({_uv_name(name, indexes): indexes.url(name) for name in indexes.names})
 
 
 def _index(name: str, indexes: Indexes) -> dict[str, Any]:
@@ -194,15 +195,6 @@ def _index(name: str, indexes: Indexes) -> dict[str, Any]:
 def _uv_name(name: str, indexes: Indexes) -> str:
     """A catalogue may call an index what uv does not take."""
     return f"index{indexes.names.index(name)}"
-
-
-def _unreachable(whole: str, indexes: Indexes) -> str:
-    """What uv could not get for a reason that only the index knows; "" where it got everything."""
-    if found := _AT_A_URL.search(whole):
-        return found["url"]
-    if found := _REFUSED.search(whole):
-        return f"{found['url'].rstrip('/')}/{canonicalize_name(indexes.stack.distribution)}/"
-    return ""
 
 
 def _placeholders() -> list[str]:

@@ -12,8 +12,8 @@ import pytest
 from envcheck.install.catalogue.model import Index, Release, Sdist, Stack
 from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.lockfile import Lockfile
+from envcheck.install.network.access import Access
 from envcheck.install.network.public_index import PublicIndex
-from envcheck.install.network.session import Session
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import resolve
@@ -66,10 +66,9 @@ def choice(of: Stack, *, python_to_get: str = "", **changes: Any) -> Choice:
 def locked(chosen: Choice, public: str, request: Request | None = None) -> Lockfile:
     """What envcheck locks; public: the URL of the public index."""
     request = request or Request()
-    with Session(request.allow_insecure) as session:
-        index = PublicIndex(url=public, origin="a test")
-        indexes = Indexes(chosen.stack, request, index, session)
-        return resolve.resolve(chosen, indexes)
+    index = PublicIndex(url=public, origin="a test")
+    indexes = Indexes(chosen.stack, request, index, Access(request.allow_insecure))
+    return resolve.resolve(chosen, indexes)
 
 
 def versions(lock: Lockfile) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import planned
 import pytest
-from index_fakes import PUBLIC, Refused, Session
 
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.catalogue.model import Index
+from envcheck.install.network.access import Access
+from envcheck.install.network.public_index import PublicIndex
 from envcheck.install.request import Request
 from envcheck.install.wheels.indexes import Indexes
 
@@ -19,20 +22,33 @@ OWN = Index(
 )  # fmt: skip
 EXTRA = Index(name="extra", urls=["https://extra.example"], packages=["dali", "dali-*"], source="")
 STACK = planned.stack(indexes=[OWN, EXTRA], otherwise=["tensorflow"])
-PAGE = (b'<a href="nvidia_tensorflow-1-py3-none-any.whl">x</a>', "text/html")
-LOGIN = (b"<form><input></form>", "text/html")
+PUBLIC = PublicIndex(url="https://public.example/simple", origin="a test")
+ABSENT = "× No solution found\n╰─▶ Because nvidia-tensorflow was not found in the package registry"
 
 
-def opened(*indexes: str, session: Session | None = None) -> Indexes:
-    session = session or Session({f"{FIRST}/nvidia-tensorflow/": PAGE})
-    return Indexes(STACK, Request(indexes=list(indexes)), PUBLIC, session)  # type: ignore[arg-type]
+class Asked(dict[str, str]):
+    """Stands in for uv: what it says of an index, "" where that has the project. asked: in order."""
+
+    def __init__(self, answers: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(answers)
+        self.asked: list[tuple[str, str]] = []
+        monkeypatch.setattr(Indexes, "_asked_by_uv", lambda indexes, *of: self.ask(*of))
+
+    def ask(self, url: str, project: str) -> SimpleNamespace:
+        self.asked.append((url, project))
+        words = self.get(url, ABSENT)
+        return SimpleNamespace(ok=not words, stderr=words.encode())
 
 
-def test_a_named_index_replaces_the_catalogues_addresses() -> None:
-    session = Session({"https://b.example/nvidia-tensorflow/": PAGE})
-    there = opened("nvidia=https://a.example/x=1/", "nvidia=https://b.example", session=session)
+def opened(*indexes: str) -> Indexes:
+    return Indexes(STACK, Request(indexes=list(indexes)), PUBLIC, Access())
+
+
+def test_a_named_index_replaces_the_catalogues_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = Asked({"https://b.example": ""}, monkeypatch)
+    there = opened("nvidia=https://a.example/x=1/", "nvidia=https://b.example")
     assert there.url("nvidia") == "https://b.example/"
-    assert session.asked[0] == "https://a.example/x=1/nvidia-tensorflow/"
+    assert uv.asked[0] == ("https://a.example/x=1/", "nvidia-tensorflow")
 
 
 def test_an_index_that_the_stack_does_not_have() -> None:
@@ -42,41 +58,49 @@ def test_an_index_that_the_stack_does_not_have() -> None:
     assert caught.value.hint.startswith("Its indexes are nvidia, extra;")
 
 
-def test_the_first_address_that_answers_is_taken_and_said() -> None:
-    session = Session({f"{SECOND}nvidia-tensorflow/": PAGE, "https://extra.example/dali/": PAGE})
-    there = opened(session=session)
+def test_the_first_address_that_answers_is_taken_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = Asked({SECOND: "", "https://extra.example": ""}, monkeypatch)
+    there = opened()
     assert there.answers() == ""
     assert there.url("nvidia") == SECOND
     assert there.remarks == [
         "https://first.example has no nvidia-tensorflow; https://second.example/simple/ is used instead"
     ]
-    asked = len(session.asked)
+    asked = len(uv.asked)
     there.url("nvidia")
-    assert len(session.asked) == asked
+    assert len(uv.asked) == asked
 
 
-def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
-    session = Session(
-        {
-            f"{FIRST}/nvidia-tensorflow/": Refused(None, "first.example cannot be reached"),
-            f"{SECOND}nvidia-tensorflow/": LOGIN,
-        }
+def test_when_no_address_answers_each_is_named_with_what_it_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed = f"error: Failed to fetch: {FIRST}/nvidia-tensorflow/\n  cause: dns error"
+    Asked({FIRST: failed}, monkeypatch)
+    result = opened().answers()
+    assert result.startswith(
+        "the nvidia index does not answer: first.example has no address in DNS"
     )
-    result = opened(session=session).answers()
-    assert result.startswith("the nvidia index does not answer: first.example cannot be reached; ")
-    assert "https://second.example/simple/ has no file of nvidia-tensorflow" in result
+    assert "https://second.example/simple/ has no nvidia-tensorflow" in result
     with pytest.raises(CouldNotLook) as caught:
-        opened(session=session).url("nvidia")
-    for way in ("--index NAME=URL", "--stack tensorflow", "container"):
+        opened().url("nvidia")
+    for way in ("--offline", "--index NAME=URL", "--stack tensorflow", "container"):
         assert way in caught.value.hint
 
 
-def test_credentials_are_used_and_never_said() -> None:
-    url = "https://user:secret@a.example"
-    session = Session({})
-    result = opened(f"nvidia={url}", session=session).answers()
-    assert session.asked[0] == f"{url}/nvidia-tensorflow/"
-    assert "a.example" in result and "secret" not in result
+def test_what_uv_could_not_fetch_later_is_said_of_its_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Asked({"https://user:secret@first.example": ""}, monkeypatch)
+    there = opened("nvidia=https://user:secret@first.example")
+    assert there.url("nvidia") and there.trouble("error: something else") is None
+    failed = f"Failed to fetch: {FIRST}/nvidia-x/\n cause: (503 Service Unavailable)"
+    trouble = there.trouble(failed)
+    assert str(trouble).startswith("the nvidia index does not answer as it should: first.example")
+    assert trouble is not None and "another address" in trouble.hint
+    assert there.variables({"index1": there.url("nvidia")}) == {
+        "UV_INDEX_INDEX1_USERNAME": "user",
+        "UV_INDEX_INDEX1_PASSWORD": "secret",
+    }
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import planned
 import pytest
-from index_fakes import PUBLIC, Session
 
 from envcheck.exit_codes import Cannot
 from envcheck.install.catalogue.model import Index, Sdist, Stack
 from envcheck.install.lockfile import LockedFile
+from envcheck.install.network.access import Access
+from envcheck.install.network.public_index import PublicIndex
 from envcheck.install.request import Request
 from envcheck.install.wheels import origin
 from envcheck.install.wheels.indexes import Indexes
@@ -24,7 +25,8 @@ STACK = planned.stack(distribution="alpha", indexes=[OWN], sdists=[GAST])
 
 
 def indexes(stack: Stack = STACK) -> Indexes:
-    return Indexes(stack, Request(), PUBLIC, Session({}))  # type: ignore[arg-type]
+    public = PublicIndex(url=ELSEWHERE, origin="a test")
+    return Indexes(stack, Request(), public, Access())
 
 
 def pin(name: str, version: str = "1.0", index: str = ELSEWHERE) -> Pin:

@@ -6,15 +6,16 @@ import random
 
 import pytest
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.wheels import resolve
-from envcheck.install.wheels.pins import OfferedFile, Target
+from envcheck.install.wheels.pins import Target
 
 TARGET = Target(minor="3.8", architecture="x86_64", glibc="2.31", interpreter=None)
 SELECT = resolve.selector(TARGET)
 
 
-def file(name: str) -> OfferedFile:
-    return OfferedFile(name=name, url=f"https://index.example/{name}", sha256="0")
+def file(name: str) -> LockedFile:
+    return LockedFile(name=name, url=f"https://index.example/{name}", sha256="0")
 
 
 BEST_FIRST = [

@@ -106,21 +106,21 @@ def _planned(
     snapshots = FleetFolder(folder / "snapshots")
     snapshots.path.mkdir(exist_ok=True)
     machines = surveying.look(snapshots, named, lambda member: None, shown.say)
-    with ElsewhereShop(request, shown) as shop:
-        fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
-        bundled = [
-            bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
-            for one in fitting
-        ]
-        groups = [one.group for one in bundled]
-        count = sum(len(group.machines) for group in groups)
-        plan = planning.planned(groups, left_out, waves.sizes(waved, count), max_fail)
-        running.keep(folder / "plan.json", plan)
-        shown.clear()
-        if not _go_on(arguments, plan, left_out):
-            return None, plan
-        for one in bundled:
-            bundles.write(one, shop)
+    shop = ElsewhereShop(request, shown)
+    fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
+    bundled = [
+        bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
+        for one in fitting
+    ]
+    groups = [one.group for one in bundled]
+    count = sum(len(group.machines) for group in groups)
+    plan = planning.planned(groups, left_out, waves.sizes(waved, count), max_fail)
+    running.keep(folder / "plan.json", plan)
+    shown.clear()
+    if not _go_on(arguments, plan, left_out):
+        return None, plan
+    for one in bundled:
+        bundles.write(one, shop)
     shown.clear()
     return bundled, plan
 
