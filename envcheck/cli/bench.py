@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     option(parser, "--baseline", "FILE", "also compare with the bench in this Snapshot")
     option(parser, "--rounds", "N", "repetitions of each row (default: 5)", type=number(1, 100))
     flag(parser, "--plan", "show rows, batches and minutes; run nothing")
-    options.add_format(parser, json="for programs")
+    options.add_format(parser, json="for programs", html="a page")
     options.add_detail(parser, "evidence, and the machine in full")
     options.add_output(parser)
     options.add_save(parser)
@@ -151,10 +151,12 @@ def _rendered(
     arguments: argparse.Namespace, collected: Collected, found: BenchResult, report: BenchReport
 ) -> str:
     from ..invocation import in_place
-    from ..reports import bench
+    from ..reports import bench, bench_page
 
     if arguments.format == "json":
         return json_text.render(report)
+    if arguments.format == "html":
+        return bench_page.render(report, found, collected.snapshot)
     style = style_for(arguments.output)._asdict()
     if arguments.quiet:
         return bench.brief(report, **style)

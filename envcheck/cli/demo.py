@@ -24,7 +24,7 @@ NAMES = (
     "bench",
     "odd-machine",
 )
-_OF_BENCH = ("text", "json")
+_OF_BENCH = ("text", "json", "html")
 BENCH = "bench"  # the one that is shown by the command of that name
 FLEET = "fleet"  # the one of many machines, which is made of some of the others
 

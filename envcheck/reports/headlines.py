@@ -67,13 +67,23 @@ def phrase(text: str, subjects: Iterable[Subject], gpus: Mapping[str, int | None
         return f"{text} ({' and '.join(things)})" if 0 < len(things) <= 2 else text
     if verb not in _OF_SEVERAL:
         return text
-    addresses = {subject.address for subject in subjects}
-    named = [address for address in gpus if address in addresses]
+    named = _addresses(subjects, gpus)
     if not named:
         names = joined(subjects)
         return f"{names if 0 < len(names) <= _SHORT else 'a GPU'} {text}"
     several = len(named) > 1
     return f"{_named(named, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
+
+
+def devices_of(subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> str:
+    """The GPUs as ``phrase`` calls them; "" where it is about none."""
+    named = _addresses(subjects, gpus)
+    return _named(named, gpus) if named else ""
+
+
+def _addresses(subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> list[str]:
+    addresses = {subject.address for subject in subjects}
+    return [address for address in gpus if address in addresses]
 
 
 def _named(about: list[str], gpus: Mapping[str, int | None]) -> str:

@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..checks.registry import area_title
+from ..facts.base import Probe
 from ..facts.snapshot import Snapshot
 from ..findings.model import ELSEWHERE
 from . import acceleration, html, tensorcores
 from .areas import area_outcome, facts_and_counts
 from .devices import devices
-from .headlines import gpu_indices
-from .html import Masthead
+from .html import Masthead, PageSection
 from .model import Report, by_area, tally, verdict, was_left_out
 from .page_sections import OUTCOME_WORDS, page_section, problem_sections
-from .plain import Column, code_ranges, gist, together
+from .plain import code_ranges, gist, together
 from .results import ReportedResult
-from .sections import Block, Fold, Note, ReportSection, Span, Table
+from .sections import ReportSection
 
 _DEVICES = 128
-_DEVICE_COLUMNS = ("Device", "PCI address", "NUMA node", "Link", "NVLinks", "MIG", "State")
-_CHECK_COLUMNS = (
-    Column("Check"),
-    Column("Outcome"),
-    Column("What it asks for", wraps=True),
-    Column("What was seen", wraps=True),
-)
+_ITEMS = 3  # of the verdict: the table below has all
 
 
 def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = "") -> str:
     """The page. name: the machine's, where its fleet has one. back: a link to the fleet's page."""
     masthead = _masthead(report, snapshot, name, back)
-    sections = [
-        _machine(snapshot, report),
-        tensorcores.section(report, snapshot),
-        acceleration.section(report, snapshot),
-        *_measured(snapshot),
-        _checks(report, snapshot),
-    ]
-    problems = problem_sections(report.results, gpu_indices(snapshot), report.root)
+    sections = (tensorcores.section(report, snapshot), acceleration.section(report, snapshot))
     return html.page(
         f"{masthead.word}: {masthead.title}, envcheck",
         masthead,
-        [*problems, *(page_section(one) for one in sections if one is not None)],
+        [
+            *problem_sections(report.results, snapshot, report.root),
+            _machine(snapshot, report),
+            *(page_section(one) for one in sections if one is not None),
+            *_measured(snapshot),
+            _checks(report, snapshot),
+        ],
         foot=f"envcheck {report.envcheck}; envcheck explain CODE describes a check",
         styles=["machine.css"],
         generator=html.OF_A_FLEET if back else "envcheck",
@@ -58,7 +52,7 @@ def _masthead(report: Report, snapshot: Snapshot, name: str, back: str) -> Masth
         title=name or (hostname if not hostname.startswith("<") else "") or "This machine",
         kind=found.sign,
         word=word[:1].upper() + word[1:],
-        items=found.items if found.lead else [],
+        items=_first(found.items) if found.lead else [],
         about=machine.summary or "nothing is known of it",
         back=(back, "All machines") if back else ("", ""),
         simulated=report.simulated,
@@ -71,73 +65,61 @@ def _masthead(report: Report, snapshot: Snapshot, name: str, back: str) -> Masth
     )
 
 
-def _machine(snapshot: Snapshot, report: Report) -> ReportSection:
-    """The devices by NUMA node, in the columns in which anything stands."""
+def _first(items: Sequence[str]) -> list[str]:
+    more = len(items) - _ITEMS
+    return [*items[:_ITEMS], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _machine(snapshot: Snapshot, report: Report) -> PageSection:
+    """The devices by NUMA node."""
     found, gpus_known = devices(snapshot, report.results)
     found = sorted(found[:_DEVICES], key=lambda one: -1 if one.node is None else one.node)
-    rows: list[list[Span]] = []
-    for one in found:
-        faults = "; ".join(f"{OUTCOME_WORDS[f.level]} {f.code} {f.words}" for f in one.faults)
-        state = faults or one.note or OUTCOME_WORDS["pass"]
-        kind = one.faults[0].level if one.faults else "skipped" if one.note else "pass"
-        node = "" if one.node is None else str(one.node)
-        texts = (f"{one.title} {one.name}".strip(), one.address, node, one.link, one.nvlinks)
-        rows.append([*((text, "") for text in (*texts, one.mig)), (state, kind)])
-    shown = [n for n in range(len(_DEVICE_COLUMNS)) if any(row[n][0] for row in rows)]
-    columns = [Column(_DEVICE_COLUMNS[n], wraps=n in (0, 6)) for n in shown]
     summary = "" if any(one.title.startswith("GPU") for one in found) else "It has no NVIDIA GPU."
     if not gpus_known:
         summary = "Its GPUs are not known."
-    table = Table(columns, [[row[n] for n in shown] for row in rows])
-    return ReportSection("machine", "The machine", summary, [table] if rows else [])
+    data = {"devices": found, "summary": summary, "words": OUTCOME_WORDS}
+    return PageSection("machine", "The machine", "devices.html", data)
 
 
-def _measured(snapshot: Snapshot) -> Iterator[ReportSection]:
+def _measured(snapshot: Snapshot) -> Iterator[PageSection]:
     """A bench and a soak, or why there is nothing to show of them."""
     from ..bench.results import results
-    from . import bench_table, soak
-    from .bench_model import gpu_names
+    from . import bench_page, soak
 
     probe = None if snapshot.target is None else snapshot.target.bench
     found = results(snapshot) if probe is not None else None
     if found is not None:
-        yield from bench_table.sections(found, gpu_names(snapshot), found.bench.left_out)
+        yield from bench_page.sections(found, snapshot)
     elif probe is not None:
-        about = f"nothing was measured: {probe.reason or probe.outcome}"
-        yield ReportSection("bench", "Bench", about, [])
+        yield _nothing("bench", "Bench", probe)
     soaked = snapshot.machine.soak
     if soaked is not None and soaked.facts is not None:
-        yield soak.section(soaked.facts)
+        yield page_section(soak.section(soaked.facts))
     elif soaked is not None:
-        about = f"nothing was measured: {soaked.reason or soaked.outcome}"
-        yield ReportSection("soak", "Soak", about, [])
+        yield _nothing("soak", "Soak", soaked)
 
 
-def _checks(report: Report, snapshot: Snapshot) -> ReportSection:
-    folds: list[Block] = []
+def _nothing(name: str, title: str, probe: Probe[Any]) -> PageSection:
+    about = f"nothing was measured: {probe.reason or probe.outcome}"
+    return page_section(ReportSection(name, title, about, []))
+
+
+def _checks(report: Report, snapshot: Snapshot) -> PageSection:
+    areas = []
     for area, results in by_area(report.results).items():
-        outcome = area_outcome(results)
-        about = facts_and_counts(area, results, report, snapshot)
         unasked = [one for one in results if was_left_out(one) or one.reason in ELSEWHERE]
-        rows: list[list[Span]] = [
-            [
-                (one.code, "code"),
-                (OUTCOME_WORDS[one.outcome], one.outcome),
-                (one.title, ""),
-                (_seen(one), ""),
-            ]
-            for one in results
-            if one not in unasked
-        ]
         aside = together((one.reason, one.code) for one in unasked)
-        blocks: list[Block] = [Table(_CHECK_COLUMNS, rows)] if rows else []
-        blocks += [
-            Note([(f"{code_ranges(codes)}: {why}", "quiet")]) for why, codes in aside.items()
-        ]
-        spans = [(OUTCOME_WORDS[outcome], outcome), (area_title(area), "heading"), (about, "quiet")]
-        folds.append(Fold(spans, blocks))
-    summary = f"{tally(report.counts)}."
-    return ReportSection("checks", "All checks", summary, folds, str(len(report.results)))
+        areas.append(
+            {
+                "outcome": area_outcome(results),
+                "title": area_title(area),
+                "about": facts_and_counts(area, results, report, snapshot),
+                "results": [(one, _seen(one)) for one in results if one not in unasked],
+                "aside": [(why, code_ranges(codes)) for why, codes in aside.items()],
+            }
+        )
+    data = {"summary": tally(report.counts), "areas": areas, "words": OUTCOME_WORDS}
+    return PageSection("checks", "All checks", "checks.html", data, str(len(report.results)))
 
 
 def _seen(result: ReportedResult) -> str:

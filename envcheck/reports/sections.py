@@ -9,7 +9,7 @@ import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import Outcome, Remedy
-from .headlines import phrase
+from .headlines import devices_of, phrase
 from .plain import Column, code_ranges, gaps, grouped, roots, together
 from .results import ReportedResult
 
@@ -48,15 +48,7 @@ class Advice(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "advice"
 
 
-class Fold(msgspec.Struct, frozen=True):
-    """Blocks below a line that opens them."""
-
-    spans: Sequence[Span]
-    blocks: Sequence[Block]
-    kind: ClassVar[str] = "fold"
-
-
-Block = Heading | Note | Table | Advice | Fold
+Block = Heading | Note | Table | Advice
 
 
 class ReportSection(msgspec.Struct, frozen=True):
@@ -71,13 +63,15 @@ class ReportSection(msgspec.Struct, frozen=True):
 
 class ReportedProblem(msgspec.Struct, frozen=True, kw_only=True):
     """Findings of one check that differ in subjects and evidence only, or checks that could not run.
-    headline: the message in a phrase. follows: results that are consequences of it."""
+    headline: the message in a phrase. devices: the GPUs that it is about, "GPU 3". follows: results that
+    are consequences of it."""
 
     id: str
     outcome: Outcome
     code: str
     headline: str
     message: str
+    devices: str = ""
     where: list[str] = []
     evidence: list[Evidence] = []
     gaps: list[str] = []
@@ -133,6 +127,7 @@ def _of_result(
             code=result.code,
             headline=headline,
             message=group.message,
+            devices=devices_of(group.subjects, gpus),
             where=group.unmentioned,
             evidence=group.evidence,
             gaps=gaps(result) if place == 1 and result.outcome == "fail" else [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -69,6 +70,10 @@ class OpenPage:
     def overflowing(self) -> list[str]:
         """What sticks out of its box, of its picture or of the page, or is cut off without a scroll bar."""
         return list(self.page.evaluate(f"({_LOOKS}).overflowing()"))
+
+    def sheets(self) -> int:
+        """How many pages of A4 it prints on."""
+        return len(re.findall(rb"/Type\s*/Page\b", self.page.pdf(format="A4")))
 
     def axe(self, *skipped: str) -> list[str]:
         """What axe-core finds, a line each, but for the rules named: "rule: help (element, …)"."""

@@ -67,4 +67,4 @@ def test_without_a_name_it_lists_them(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("face", ["--format junit", "--format markdown"])
 def test_a_bench_has_faces_of_its_own(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "bench", *face.split()]) == 2
-    assert "a bench is shown as text, json" in capsys.readouterr().err
+    assert "a bench is shown as text, json, html" in capsys.readouterr().err

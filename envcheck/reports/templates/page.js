@@ -26,12 +26,4 @@
       around.append(block, button);
     }
   }
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const one of opened) one.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const one of opened) one.open = false;
-  });
 })();

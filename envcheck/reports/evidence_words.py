@@ -1,0 +1,163 @@
+"""Evidence for people: what a fact is called, and its value with a unit.
+
+A fact's unit is the end of its name ("power_draw_w"). It is called as in profiles, else by its own name, in
+which `fact_words.csv` replaces names and abbreviations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..data import table
+from ..facts.base import known
+from ..facts.evidence import Evidence
+from ..facts.snapshot import Snapshot
+from ..facts.view import show
+from .bench_progress import duration
+from .plain import is_proof, ranges, together
+
+_UNITS = {
+    "c": "°C",
+    "gbps": "Gbit/s",
+    "gts": "GT/s",
+    "mbit": "Mbit/s",
+    "mhz": "MHz",
+    "percent": "%",
+    "tflops": "TFLOP/s",
+    "w": "W",
+}
+_SECONDS = {"us": 1e-6, "seconds": 1.0}
+_MIB = {"kib": 1 / 1024, "mib": 1.0}
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
+_ITEM = re.compile(r"(machine|target)\.(\w+)\.(\w+)\[(\d{1,6})\]")
+_IN_UNIT = re.compile(r" in (?:GiB|MiB|MHz|W|Gbit/s|GT/s)\b")
+
+
+class EvidenceLine(NamedTuple):
+    """proof: a program's or the kernel's own words."""
+
+    text: str
+    proof: bool
+
+
+def evidence_lines(evidence: Iterable[Evidence], snapshot: Snapshot) -> Iterator[EvidenceLine]:
+    """The same fact of several devices in one line: "temperature: 86 °C (GPU 3), 88 °C (GPUs 4, 5)"."""
+    same = together((words_of(one.fact), one) for one in evidence)
+    for words, facts in same.items():
+        values = together((value_of(one.fact, one.value), one.fact) for one in facts)
+        texts = [
+            f"{value} ({places})"
+            if len(values) > 1 and (places := _places(at, snapshot))
+            else value
+            for value, at in values.items()
+        ]
+        text = ", ".join(texts)
+        proof = is_proof(facts[0])
+        yield EvidenceLine(words.format(text) if "{}" in words else f"{words}: {text}", proof)
+
+
+@cache
+def _named() -> dict[str, str]:
+    """{name of a fact, or a word of it: what it is called}"""
+    return {row["name"]: row["words"] for row in table("fact_words")}
+
+
+@cache
+def _attributes() -> dict[str, str]:
+    """{path of a fact: what profiles call it}"""
+    return {
+        path: _IN_UNIT.sub("", row["words"])
+        for row in reversed(table("attributes"))
+        if (path := row["path"] or row["fact"]) in row["fact"].split()
+    }
+
+
+@cache
+def words_of(path: str) -> str:
+    """ "SM clock", of "machine.nvml.gpus[3].clock_sm_mhz"; with "{}" where its value belongs."""
+    places = re.sub(r"\[\d+\]", "", path).split(".")[1:] or [path]
+    stem, _unit = _stem(places[-1])
+    at = places[-1] if len(places) > 2 else ".".join(places)
+    if words := _named().get(stem) or _attributes().get(at):
+        return words
+    names = [stem] if len(places) > 2 else [*places[:-1], stem]
+    return " ".join(_named().get(name) or _spelt(name) for name in names)
+
+
+def _spelt(name: str) -> str:
+    return " ".join(_named().get(word, word) for word in name.split("_"))
+
+
+def value_of(path: str, value: str) -> str:
+    """ "345 MHz", "21 min"; records as their facts."""
+    _, unit = _stem(path.rpartition(".")[2])
+    if value.startswith('{"'):
+        return _records(value)
+    parts = value.split(", ")
+    return ", ".join(
+        _with_unit(float(one), unit) if _NUMBER.fullmatch(one) else _enumerated(one)
+        for one in parts
+    )
+
+
+def _enumerated(value: str) -> str:
+    return _named().get(value, value) if "_" in value else value
+
+
+def _stem(name: str) -> tuple[str, str]:
+    """A fact's name without its unit, and the unit."""
+    stem, _, end = name.rpartition("_")
+    return (stem, end) if stem and end in {**_UNITS, **_SECONDS, **_MIB} else (name, "")
+
+
+def _with_unit(number: float, unit: str) -> str:
+    if unit in _SECONDS:
+        return duration(number * _SECONDS[unit])
+    if unit in _MIB:
+        mib = number * _MIB[unit]
+        return f"{mib / 1024:,.1f} GiB" if mib >= 1024 else f"{mib:,.4g} MiB"
+    shown = f"{number:,.1f}".removesuffix(".0")
+    if not unit:
+        return shown if abs(number) >= 10_000 else shown.replace(",", "")
+    return f"{shown} {_UNITS[unit]}"
+
+
+def _records(value: str) -> str:
+    """Facts that are records: {"pid":4711,"memory_mib":900} as "process 4711, memory 900 MiB"."""
+    try:
+        records: list[dict[str, Any]] = msgspec.json.decode(f"[{value}]", type=list[dict[str, Any]])
+    except msgspec.DecodeError:
+        return value
+    return "; ".join(
+        ", ".join(
+            f"{words_of(f'...{key}')} {value_of(key, show(one))}" for key, one in record.items()
+        )
+        for record in records
+    )
+
+
+def _places(paths: Iterable[str], snapshot: Snapshot) -> str:
+    """ "GPUs 3, 5": the devices that facts are about, by nvidia-smi's numbers."""
+    names = list(filter(None, (_device(path, snapshot) for path in paths)))
+    numbers = [one for one in names if isinstance(one, int)]
+    shown = (
+        [f"GPU{'s' if len(numbers) > 1 else ''} {ranges(sorted(set(numbers)))}"] if numbers else []
+    )
+    return ", ".join([*shown, *(one for one in names if isinstance(one, str))])
+
+
+def _device(path: str, snapshot: Snapshot) -> int | str | None:
+    """The number or name of the item of a list that a path leads to."""
+    match = _ITEM.match(path)
+    probe: Any = match and getattr(getattr(snapshot, match[1]), match[2], None)
+    items = known(getattr(probe.facts, match[3], None)) if match and probe else None
+    if not match or not isinstance(items, list) or int(match[4]) >= len(items):
+        return None
+    item = items[int(match[4])]
+    found = (known(getattr(item, name, None)) for name in ("index", "address", "name"))
+    return next((one for one in found if isinstance(one, int | str)), None)
