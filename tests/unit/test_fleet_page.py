@@ -8,8 +8,9 @@ from html_reading import Reading, problems
 from msgspec.structs import replace
 
 from envcheck.fleet import hosts
-from envcheck.fleet.model import FleetResult
+from envcheck.fleet.model import FleetResult, MachineChange, SharedFault
 from envcheck.fleet.reports import page
+from envcheck.fleet.reports.problem_rows import problem_rows
 from envcheck.fleet.result import result
 
 
@@ -31,7 +32,9 @@ def test_every_machine_has_a_row_that_leads_to_its_page(count: int) -> None:
 def test_the_verdict_and_every_section() -> None:
     read = Reading(page.render(fleet_results.everything()))
     found = [given["id"] for given in read.all("section")]
-    assert found == ["problems", "outliers", "unanswered", "blind", "shared", "machines"]
+    assert found == ["problems", "outliers", "unanswered", "blind", "machines"]
+    assert "112 broken, 30 silent of 1,000 machines" in read.text
+    assert read.text.index("leaf29 (switch): 5 of 8 machines") < read.text.index("GPU-001")
     for group in fleet_results.everything().groups:
         assert group.code in read.text and hosts.folded(group.machines) in read.text
         assert all(command in read.text for command in group.commands)
@@ -41,3 +44,38 @@ def test_foreign_words_stay_in_their_places() -> None:
     text = page.render(fleet_results.hostile())
     assert [one for one in problems(text) if "leads nowhere" not in one] == []
     assert "<script>alert" not in text and "<img" not in text
+
+
+def test_what_a_place_shares_is_before_what_single_machines_have() -> None:
+    names = [f"gpu{number}" for number in range(4)]
+    fault = SharedFault(
+        kind="rack", name="r1", code="NET-001", words="is down", machines=names, hosts="", of=5
+    )
+    found = fleet_results.fleet_result(
+        [fleet_results.machine(name, "broken") for name in names],
+        groups=[fleet_results.group(names[:1]), fleet_results.group(names, "NET-001")],
+        shared=[fault],
+        since=[
+            MachineChange(
+                machine="gpu0",
+                kind="failed",
+                problems=["DRV-002 kernel module and libraries do not match"],
+            )
+        ],
+    )
+    first, second = problem_rows(found, {"gpu0": "gpu0.html"})
+    assert (first.code, first.in_place, first.when) == ("NET-001", "4 of 5 in r1 (rack)", "")
+    assert (second.where, second.machine_link, second.when) == ("GPU 3", "gpu0.html", "new")
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        (["healthy"], "None broken, degraded or silent of 1 machine"),
+        (["degraded", "silent"], "1 degraded, 1 silent of 2 machines"),
+        ([], "0 machines"),
+    ],
+)
+def test_what_a_page_begins_with(states: list[str], says: str) -> None:
+    machines = [fleet_results.machine(f"m{n}", state) for n, state in enumerate(states)]
+    assert says in Reading(page.render(fleet_results.fleet_result(machines))).text

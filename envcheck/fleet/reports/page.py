@@ -12,10 +12,11 @@ from ...exit_codes import UsageError
 from ...install import durable
 from ...reports import html
 from ...reports.html import Masthead
-from ...reports.page_sections import page_section
+from ...reports.page_sections import page_section, problem_table
 from ..folder import file_name
 from ..model import FleetResult
 from . import words
+from .problem_rows import problem_rows
 from .sections import sections
 from .text import worst
 
@@ -28,7 +29,6 @@ def render(result: FleetResult) -> str:
     pages = {
         machine.name: html.address(machine.page) for machine in result.machines if machine.page
     }
-    verdict = words.verdict(result)
     products = Counter(one.product for one in result.machines if one.product)
     about = [f"{count:,} with {product}" for product, count in products.most_common(6)]
     about += [f"{len(products) - 6} other products"] if len(products) > 6 else []
@@ -40,7 +40,8 @@ def render(result: FleetResult) -> str:
         about_what="fleet",
         title=f"A fleet of {words.machines(len(result.machines))}",
         kind=worst(result),
-        word=verdict[:1].upper() + verdict[1:],
+        word=words.not_healthy(result),
+        items=words.healthy(result),
         about=", ".join(about),
         facts=[("Collected", " to ".join(ends))],
         simulated=words.simulated(result),
@@ -48,7 +49,14 @@ def render(result: FleetResult) -> str:
     return html.page(
         f"envcheck: {words.machines(result.counts.machines)}",
         head,
-        [page_section(one) for one in sections(result, verbose=True, pages=pages)],
+        [
+            *(
+                [problem_table(rows, "What is wrong")]
+                if (rows := problem_rows(result, pages))
+                else []
+            ),
+            *(page_section(one) for one in sections(result, verbose=True, pages=pages)),
+        ],
         foot=f"envcheck {result.envcheck}",
         styles=["machine.css"],
         scripts=["page.js", "filter.js"],

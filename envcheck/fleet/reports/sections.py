@@ -29,15 +29,16 @@ _ORDER = list(STATES)
 def sections(
     result: FleetResult, *, verbose: bool, pages: Mapping[str, str] | None = None
 ) -> list[ReportSection]:
-    """verbose: every name, and a row for each machine. pages: {machine: the address of its page}."""
+    """verbose: every name, and a row for each machine. pages: {machine: the address of its page}, of a page,
+    which has a table of problems and places of its own."""
     found = [
-        ("problems", "Problems", _problems(result, verbose)),
+        ("problems", "Problems", _problems(result, verbose) if pages is None else []),
         ("outliers", "Outliers", _outliers(result, verbose)),
         ("unanswered", "Without a Snapshot", _unanswered(result, verbose)),
         ("blind", "Not everything could be checked", _blind(result, verbose)),
-        ("shared", "In one place", _shared(result, verbose)),
+        ("shared", "In one place", _shared(result, verbose) if pages is None else []),
         ("changes", "What changed", _changes(result)),
-        ("machines", "Machines", _machines(result, pages or {}) if verbose else []),
+        ("machines", "Machines", _machines(result, pages) if verbose else []),
     ]
     made = [(name, title, [*blocks]) for name, title, blocks in found]
     return [ReportSection(name, title, "", blocks) for name, title, blocks in made if blocks]
@@ -119,14 +120,18 @@ def _changes(result: FleetResult) -> Iterator[Block]:
         yield Note([("Nothing changed.", "")], 1)
 
 
-def _machines(result: FleetResult, pages: Mapping[str, str]) -> Iterator[Block]:
-    """All machines, the worst first."""
+def _machines(result: FleetResult, pages: Mapping[str, str] | None) -> Iterator[Block]:
+    """All machines, the worst first; on paper a page has them folded by their states."""
     products = {machine.product for machine in result.machines if machine.product}
     columns = [Column("Machine"), Column("State"), Column("What", wraps=True)]
     columns += [Column("Product", rank=1)] if len(products) > 1 else []
     rows = []
-    for machine in sorted(result.machines, key=_severity):
-        link = f"href:{pages[machine.name]}" if pages.get(machine.name) else "code"
+    machines = sorted(result.machines, key=_severity)
+    states = together((state_of(one), one.name) for one in machines)
+    for state, names in states.items() if pages is not None else ():
+        yield Note([STATES[state], (f"{len(names):,}:", ""), (hosts.folded(names), "code")], 2)
+    for machine in machines:
+        link = f"href:{page}" if pages and (page := pages.get(machine.name)) else "code"
         row: list[Span] = [(machine.name, link), STATES[state_of(machine)], (about(machine), "")]
         rows.append([*row, (machine.product, "")][: len(columns)])
     yield Table(columns, rows)
@@ -162,6 +167,11 @@ def _table(rows: Sequence[tuple[list[str], str]], verbose: bool) -> Iterator[Blo
         yield Table([Column(wraps=True), Column(wraps=True)], cells)
     if more := len(rows) - len(shown):
         yield Note([(f"and {more} more (-v shows them)", "")], 1)
+
+
+def short_names(names: Sequence[str]) -> str:
+    """Folded, and cut where that is long."""
+    return _names(names, False)
 
 
 def _names(names: Sequence[str], verbose: bool) -> str:

@@ -54,6 +54,25 @@ def verdict(result: FleetResult) -> str:
     return text + (f"; {number_of(count, 'outlier')}" if (count := len(outliers(result))) else "")
 
 
+def not_healthy(result: FleetResult) -> str:
+    """ "2 broken, 9 degraded, 3 silent of 40 machines": what a page begins with."""
+    counts = result.counts
+    numbers = ((counts.broken, "broken"), (counts.degraded, "degraded"), (counts.silent, "silent"))
+    parts = [f"{number:,} {what}" for number, what in numbers if number]
+    found = ", ".join(parts) if parts or not counts.machines else "None broken, degraded or silent"
+    return " of ".join(filter(None, (found, machines(counts.machines))))
+
+
+def healthy(result: FleetResult) -> list[str]:
+    """["26 healthy, 2 of them with warnings; 4 outliers"]"""
+    warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
+    text = f"{result.counts.healthy:,} healthy" + (
+        f", {warned:,} of them with warnings" * bool(warned)
+    )
+    count = len(outliers(result))
+    return [text + (f"; {number_of(count, 'outlier')}" if count else "")]
+
+
 def without_snapshot(result: FleetResult) -> list[str]:
     """["3 did not answer", "2 cannot be read"]: whoever sent something else than a Snapshot did answer."""
     unread = sum(one.answer == "unreadable" for one in result.machines)
@@ -101,6 +120,13 @@ def devices(names: Sequence[str]) -> str:
     return ", ".join([*names[:DEVICES], *more])
 
 
+def short_device(name: str) -> str:
+    """ "GPU 3", of "GPU 3 NVIDIA H100 80GB HBM3 at 0000:61:00.0"; other names as they are."""
+    kind, _, rest = name.partition(" ")
+    number = rest.partition(" ")[0]
+    return f"{kind} {number}" if kind == "GPU" and number.isdecimal() else name
+
+
 def attribute_outlier(outlier: AttributeOutlier) -> str:
     """ "VBIOS 96.00.5E.00.01; 207 of 208 devices have 96.00.74.00.1A"."""
     of = f"{outlier.agree} of {outlier.of}{' devices' if outlier.per == 'device' else ''}"
@@ -134,12 +160,15 @@ def split(found: Split) -> str:
 
 def shared(fault: SharedFault) -> str:
     """ "rack-3 (group): 5 of 8 machines, and 1 elsewhere: GPU-008 a GPU is throttled by heat"."""
-    name = f"{_value(fault.name)} ({fault.kind})"
-    same = [f"{_value(name)} ({kind})" for kind, name in fault.also]
-    where = " = ".join([name, *same])
     elsewhere = f", and {fault.elsewhere} elsewhere" if fault.elsewhere else ", and none elsewhere"
     text = f"{fault.code} {phrase(fault.words, [], {})}".strip()
-    return f"{where}: {len(fault.machines)} of {machines(fault.of)}{elsewhere}: {text}"
+    return f"{place(fault)}: {len(fault.machines)} of {machines(fault.of)}{elsewhere}: {text}"
+
+
+def place(fault: SharedFault) -> str:
+    """ "rack-3 (group) = leaf2 (switch)": a place, and others with the same machines."""
+    places = [(fault.kind, fault.name), *fault.also]
+    return " = ".join(f"{_value(name)} ({kind})" for kind, name in places)
 
 
 def silence(outcome: Outcome, reason: str) -> str:
