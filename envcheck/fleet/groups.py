@@ -62,11 +62,9 @@ def grouped(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
         for problem in machine.problems:
             found.setdefault(problem.kind, []).append((machine.name, problem))
     groups = [_group(members) for members in found.values()]
-    return sorted(groups, key=_severity)
-
-
-def _severity(group: ProblemGroup) -> tuple[bool, bool, int]:
-    return group.level != "fail", not group.degrades, -len(group.machines)
+    return sorted(
+        groups, key=lambda one: (one.level != "fail", not one.degrades, -len(one.machines))
+    )
 
 
 def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:

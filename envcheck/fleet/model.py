@@ -153,15 +153,7 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 # Worst first, as a report lists them.
 Change = Literal[
-    "broken",
-    "degraded",
-    "problem",
-    "unreachable",
-    "gone",
-    "new",
-    "reachable",
-    "solved",
-    "healthy",
+    "broken", "degraded", "problem", "unreachable", "gone", "new", "reachable", "solved", "healthy"
 ]
 
 

@@ -13,12 +13,6 @@ from .page import Page
 from .plain import WORDS, number_of, ranges, together
 
 _MOST = 12  # entries of a list, without --verbose
-_STATUS = {
-    "healthy": "healthy",
-    "degraded": "degraded",
-    "broken": "problems were found",
-    "silent": "some checks could not run",
-}
 
 
 def render(
@@ -46,7 +40,7 @@ def render(
 def _head(page: Page, report: DiffReport, names: tuple[str, str]) -> None:
     if report.other_machine:
         page.paragraph((f"These are different machines: {report.other_machine}.", "warn"))
-    then, now = _STATUS[report.before.status], _STATUS[report.after.status]
+    then, now = str(report.before.status), str(report.after.status)
     turn = f": {then} → {now}"
     if report.target_of_one:
         text = "Only one of the two has a target: checks that judged in one alone do not count."

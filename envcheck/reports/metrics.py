@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import NamedTuple, get_args
 
 from prometheus_client.core import CollectorRegistry, GaugeMetricFamily
@@ -20,12 +19,13 @@ from .. import safe_text
 from ..data import table
 from ..findings.states import State
 
+NO_LABELS: Mapping[str, str] = {}
 _LONGEST = 200  # characters of a label's value
 
 
 class Sample(NamedTuple):
     value: float
-    labels: Mapping[str, str] = {}
+    labels: Mapping[str, str] = NO_LABELS
 
 
 class _Families(Collector):
@@ -52,11 +52,11 @@ def render(families: Iterable[tuple[str, Sequence[Sample]]]) -> str:
     return generate_latest(registry).decode()  # type: ignore[no-any-return,no-untyped-call]
 
 
-def states(state: State, labels: Mapping[str, str] = MappingProxyType({})) -> list[Sample]:
+def states(state: State, labels: Mapping[str, str] = NO_LABELS) -> list[Sample]:
     return [Sample(one == state, {**labels, "state": one}) for one in get_args(State)]
 
 
-def moment(time: str, labels: Mapping[str, str] = MappingProxyType({})) -> list[Sample]:
+def moment(time: str, labels: Mapping[str, str] = NO_LABELS) -> list[Sample]:
     """When a Snapshot was made; nothing where that is not known."""
     try:
         seconds = datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()

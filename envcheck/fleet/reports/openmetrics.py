@@ -15,28 +15,28 @@ def render(result: FleetResult) -> str:
 
 def _families(result: FleetResult) -> Iterator[tuple[str, Sequence[Sample]]]:
     yield "build_info", [Sample(1, {"version": result.envcheck})]
-    named = [({"machine": one.name}, one) for one in result.machines]
-    yield "state", [sample for labels, one in named for sample in metrics.states(one.state, labels)]
-    times = [sample for labels, one in named for sample in metrics.moment(one.collected_at, labels)]
-    yield "snapshot_time_seconds", times
-    products = [(labels, one.product) for labels, one in named if one.product]
-    yield "machine_info", [Sample(1, {**labels, "product": name}) for labels, name in products]
-    yield "findings", [sample for machine in result.machines for sample in _findings(machine)]
-    differing = [
-        Sample(1, {"machine": one.machine, "device": device, "key": one.key})
-        for one in result.attribute_outliers
-        for device in one.devices or [""]
-    ]
-    yield "outlier", differing
-    slow = [
-        Sample(one.below, {"machine": one.machine, "device": one.device})
-        for one in result.rate_outliers
-    ]
-    yield "slower_ratio", slow
+    found: dict[str, list[Sample]] = {}
+    for one in result.machines:
+        for name, sample in _of_machine(one, {"machine": one.name}):
+            found.setdefault(name, []).append(sample)
+    for other in result.attribute_outliers:
+        for device in other.devices or [""]:
+            labels = {"machine": other.machine, "device": device, "key": other.key}
+            found.setdefault("outlier", []).append(Sample(1, labels))
+    for slow in result.rate_outliers:
+        labels = {"machine": slow.machine, "device": slow.device}
+        found.setdefault("slower_ratio", []).append(Sample(slow.below, labels))
+    yield from found.items()
 
 
-def _findings(machine: JudgedMachine) -> Iterator[Sample]:
+def _of_machine(machine: JudgedMachine, named: dict[str, str]) -> Iterator[tuple[str, Sample]]:
+    for sample in metrics.states(machine.state, named):
+        yield "state", sample
+    for sample in metrics.moment(machine.collected_at, named):
+        yield "snapshot_time_seconds", sample
+    if machine.product:
+        yield "machine_info", Sample(1, {**named, "product": machine.product})
     for one in machine.problems:
-        labels = {"machine": machine.name, "code": one.code, "cause": one.cause}
-        degrades = "yes" if one.degrades else ""
-        yield Sample(max(1, len(one.devices)), {**labels, "level": one.level, "degrades": degrades})
+        labels = {**named, "code": one.code, "cause": one.cause, "level": one.level}
+        labels["degrades"] = "yes" if one.degrades else ""
+        yield "findings", Sample(max(1, len(one.devices)), labels)
