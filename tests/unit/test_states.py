@@ -12,6 +12,7 @@ from envcheck.attributes.values import GPUS, NICS
 from envcheck.checks.registry import all_checks
 from envcheck.data import table
 from envcheck.findings.states import degrades, is_less
+from envcheck.fleet.changes import changes
 from envcheck.fleet.model import JudgedMachine
 from envcheck.fleet.reports.sections import about
 from envcheck.fleet.result import result
@@ -53,6 +54,22 @@ def cap(watts: str) -> Attribute:
 
 def states(machines: list[JudgedMachine]) -> list[str]:
     return [one.state for one in result(machines).machines]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ("healthy", "degraded", ["degraded"]),
+        ("degraded", "broken", ["broken"]),
+        ("broken", "degraded", ["solved"]),
+        ("degraded", "healthy", ["healthy"]),
+        ("healthy", "silent", ["problem"]),
+        ("degraded", "degraded", []),
+    ],
+)
+def test_a_turn_of_the_state_is_a_change(before: str, after: str, kinds: list[str]) -> None:
+    found = changes([machine("a", state=before)], [machine("a", state=after)])
+    assert [one.kind for one in found] == kinds
 
 
 @pytest.mark.parametrize(
