@@ -33,7 +33,8 @@ def is_less(attribute: str, value: str, usual: str) -> bool:
 
 def _number(value: str) -> float | None:
     """The number at the beginning: of "7 × NVIDIA H100", too; 0 of none at all."""
+    first = next(iter(value.split()), "none")
     try:
-        return float((value or "0").split()[0].replace("none", "0"))
+        return 0.0 if first == "none" else float(first)
     except ValueError:
         return None

@@ -35,6 +35,8 @@ def test_advice_degrades_no_machine() -> None:
         (GPUS, "7 × NVIDIA H100", "8 × NVIDIA H100", True),
         (GPUS, "8 × NVIDIA H100", "7 × NVIDIA H100", False),
         (NICS, "none", "2 × mlx5", True),
+        (NICS, " \t", "2 × mlx5", True),
+        (NICS, "nan", "2 × mlx5", False),
         ("gpus.power_limit_w", "500", "700", True),
         ("gpus.power_limit_w", "700", "500", False),
         ("gpus.ecc", "off", "on", True),
