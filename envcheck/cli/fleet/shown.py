@@ -168,12 +168,14 @@ def judged_machines(
 
 
 def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
-    from ...fleet.reports import as_json, openmetrics, text
+    from ...fleet.reports import as_json, text
 
     style = style_for(arguments.output)
     if arguments.format == "json":
         return as_json.render(found, verbose=arguments.verbose)
     if arguments.format == "openmetrics":
+        from ...fleet.reports import openmetrics
+
         return openmetrics.render(found)
     if arguments.quiet:
         return text.brief(found, **style._asdict())
