@@ -2,13 +2,13 @@
 
 A value is the usual one where at least 75 % have it, of at least 4 machines. Devices are compared with those
 at the same place of other machines; where these do not agree, with all of the product. Without a usual value,
-two to four camps are reported as a split.
+two to four camps are reported as a split; so are a twentieth of the machines that have another version.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,18 +21,16 @@ from .products import FEW
 MAJORITY = 0.75
 _CAMPS = 4
 _TOGETHER = 0.9  # of the machines are in camps
-_LEAST = 0.1  # of the machines make a camp
+# Machines make a camp where they are so many and this share: without a majority, and beside one.
+_CAMP, _GROUP = (2, 0.1), (3, 0.05)
+_LEADS = 20
+_DRIVER = "driver.version"
+_OF_DRIVER = ("driver.", "system_packages.")
 
 # Where no variable is set there is no setting, either: who has a target was looked at.
 _LOOKED = {"settings": "target"}
 
-# {an attribute's key: the checks that judge the same}
-_CHECKS = {
-    f"{name}.{key.name}": key.checks
-    for name, section in SECTIONS.items()
-    for key in section.keys
-    if key.checks
-}
+_KEYS = {f"{name}.{key.name}": key for name, section in SECTIONS.items() for key in section.keys}
 
 _Values = dict[str, list[tuple[str, str]]]  # {machine: [(device, value)]}, of one key
 
@@ -40,12 +38,20 @@ _Values = dict[str, list[tuple[str, str]]]  # {machine: [(device, value)]}, of o
 def attribute_outliers(
     product: str, machines: Sequence[JudgedMachine]
 ) -> tuple[list[AttributeOutlier], list[Split]]:
-    """The outliers of a product's machines, and what these are split in."""
+    """The outliers of a product's machines, and what these are split in. What follows from another key is
+    part of it: packages follow the driver's version, and versions another that the same machines moved to."""
     outliers: list[AttributeOutlier] = []
     splits: list[Split] = []
+    also: dict[str, list[str]] = {}  # of each key that others may follow
     problems = {machine.name: machine.problems for machine in machines}
     words = {one.key: one.words for machine in machines for one in machine.attributes}
-    for key, values in _differing(machines).items():
+    differing = _differing(machines)
+    whole = {key: _whole(values) for key, values in differing.items()}
+    for key in sorted(differing, key=lambda key: (key != _DRIVER, key)):
+        lead = next((one for one in also if _follows(key, whole[key], one, whole[one])), None)
+        if lead is not None:
+            also[lead].append(words[key])
+            continue
         blank = AttributeOutlier(
             machine="",
             product=product,
@@ -56,13 +62,54 @@ def attribute_outliers(
             agree=0,
             of=0,
         )
-        of_devices = any(device for pairs in values.values() for device, _ in pairs)
-        found = (_of_devices if of_devices else _of_machines)(blank, values)
-        if found is None:
-            splits += _split(blank, values)
-        else:
-            outliers += [_explained(one, problems[one.machine]) for one in found]
-    return outliers, splits
+        found, camps = _outliers(blank, differing[key], whole[key])
+        if (camps or (found and key == _DRIVER)) and len(also) < _LEADS:
+            also[key] = []
+        outliers += [_explained(one, problems[one.machine]) for one in found]
+        splits += camps
+    return (
+        [replace(one, also=also.get(one.key, [])) for one in outliers],
+        [replace(one, also=also.get(one.key, [])) for one in splits],
+    )
+
+
+def _outliers(
+    blank: AttributeOutlier, values: _Values, whole: Mapping[str, str]
+) -> tuple[list[AttributeOutlier], list[Split]]:
+    of_devices = any(device for pairs in values.values() for device, _ in pairs)
+    found = (_of_devices if of_devices else _of_machines)(blank, values)
+    if found is None:
+        return _split(blank, whole, *_CAMP)
+    others, camps = _split(blank, whole, *_GROUP) if _moves(blank.key) else ([], [])
+    return (others, camps) if camps else (found, [])
+
+
+def _moves(key: str) -> bool:
+    """Whether it is a version, to which machines are upgraded in groups."""
+    section = key.partition(".")[0]
+    kind = NAMED[section].kind if section in NAMED else _KEYS[key].kind if key in _KEYS else ""
+    return kind == "version" or section == "system_packages"
+
+
+def _whole(values: _Values) -> dict[str, str]:
+    """A machine's values of all devices as one."""
+    return {
+        name: " and ".join(dict.fromkeys(value for _, value in sorted(pairs)))
+        for name, pairs in values.items()
+    }
+
+
+def _follows(key: str, values: Mapping[str, str], lead: str, leading: Mapping[str, str]) -> bool:
+    """Whether machines with the same value of ``lead`` have the same value of this key. Of few machines this
+    means nothing, unless the key belongs to the driver as the lead does."""
+    of_driver = lead == _DRIVER and key.startswith(_OF_DRIVER)
+    if not of_driver and not _moves(key):
+        return False
+    groups: dict[str, list[str]] = {}
+    for name, value in values.items():
+        groups.setdefault(leading.get(name, ""), []).append(value)
+    same = all(len(set(group)) == 1 for group in groups.values())
+    return same and (of_driver or min(map(len, groups.values())) >= _GROUP[0])
 
 
 def _differing(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
@@ -158,16 +205,27 @@ def _other(
     ]
 
 
-def _split(blank: AttributeOutlier, values: _Values) -> Iterator[Split]:
+def _split(
+    blank: AttributeOutlier, whole: Mapping[str, str], least: int, share: float
+) -> tuple[list[AttributeOutlier], list[Split]]:
+    """The camps that machines are in, and those outside."""
     camps: dict[str, list[str]] = {}
-    for name, pairs in values.items():
-        value = " and ".join(dict.fromkeys(value for _, value in sorted(pairs)))
+    for name, value in whole.items():
         camps.setdefault(value, []).append(name)
-    total = len(values)
-    large = {v: names for v, names in camps.items() if len(names) >= max(2, _LEAST * total)}
+    total = len(whole)
+    large = {v: names for v, names in camps.items() if len(names) >= max(least, share * total)}
     inside = sum(map(len, large.values()))
-    if total >= FEW and 2 <= len(large) <= _CAMPS and inside >= _TOGETHER * total:
-        yield Split(product=blank.product, key=blank.key, words=blank.words, camps=camps_of(large))
+    if total < FEW or not 2 <= len(large) <= _CAMPS or inside < _TOGETHER * total:
+        return [], []
+    usual = " or ".join(value or "none" for value in large)
+    outside = replace(blank, usual=usual, agree=inside, of=total)
+    others = [
+        replace(outside, machine=name, value=value)
+        for name, value in whole.items()
+        if value not in large
+    ]
+    camp = Split(product=blank.product, key=blank.key, words=blank.words, camps=camps_of(large))
+    return others, [camp]
 
 
 def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:
@@ -179,7 +237,7 @@ def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:
 
 
 def _explained(outlier: AttributeOutlier, problems: Iterable[MachineProblem]) -> AttributeOutlier:
-    codes = _CHECKS.get(outlier.key, ())
+    codes = _KEYS[outlier.key].checks if outlier.key in _KEYS else ()
     for problem in problems:
         if problem.code in codes and any(is_about(problem, device) for device in outlier.devices):
             return replace(outlier, because=problem.code)

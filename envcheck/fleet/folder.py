@@ -3,6 +3,8 @@
 DIR/fleet.json      which machines were asked, by what, and what became of each (a directory without it
                     is well, too: then each NAME.json is the machine NAME)
 DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME
+DIR/NAME.2.json     a further one of the same machine, of which only the rates count; up to NAME.99.json. A
+                    machine that is itself called NAME.2 has fleet.json to say so, or no NAME.json beside it
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
@@ -30,6 +33,7 @@ ROSTER = "fleet.json"
 # ended with an error. unreadable: what came is no Snapshot. not-asked: the run was ended before its turn.
 Outcome = Literal["answered", "unreachable", "timed-out", "failed", "unreadable", "not-asked"]
 
+_LOOK = re.compile(r"(.+)\.([2-9]|[1-9][0-9])")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
 _LONGEST_NAME = 201  # bytes of a file's name, without what is put before and after it
 _HALF_QUOTED = re.compile(r"%.?$")
@@ -55,15 +59,23 @@ class Roster(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FleetFolder:
-    """A fleet's directory, to write into and to read from."""
+    """A fleet's directory, to write into and to read from. look: which Snapshot of each machine is written;
+    the first replaces all earlier ones of its machine, and the roster is of the first."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, look: int = 1) -> None:
+        self.path, self.look = path, look
         self._others: dict[str, Path] = {}  # files that others have named
+        self._looks: dict[str, list[Path]] = {}
 
     def file(self, name: str) -> Path:
         """The Snapshot's file of the machine with this name."""
-        return self._others.get(name) or self.path / f"{file_name(name)}.json"
+        suffix = f".{self.look}.json" if self.look > 1 else ".json"
+        return self._others.get(name) or self.path / f"{file_name(name)}{suffix}"
+
+    def files(self, name: str) -> list[Path]:
+        """The machine's Snapshot and its further ones, once ``members`` has listed them."""
+        first = self.file(name)
+        return [first, *self._looks.get(first.stem, ())]
 
     def keep(self, name: str, answer: bytes, groups: list[tuple[str, str]]) -> Member:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
@@ -74,7 +86,14 @@ class FleetFolder:
         durable.write(self.file(name), answer)
         return Member(name=name, groups=groups)
 
-    def write_roster(self, engine: str, members: list[Member]) -> None:
+    def write_roster(self, engine: str, members: list[Member], anew: Collection[str] = ()) -> None:
+        """anew: those of this run that answered, whose further Snapshots are of another time."""
+        if self.look > 1:
+            return
+        self._find_looks({file_name(member.name) for member in members})
+        for name in anew:
+            for earlier in self._looks.get(file_name(name), ()):
+                earlier.unlink(missing_ok=True)
         roster = Roster(schema=SCHEMA, engine=engine, members=members)
         durable.write(self.path / ROSTER, msgspec.json.format(msgspec.json.encode(roster)))
 
@@ -90,6 +109,7 @@ class FleetFolder:
             roster = json_text.read(data, Roster)
         except json_text.NotReadable as error:
             raise UsageError(f"{self.path / ROSTER}: {error}") from None
+        self._find_looks({file_name(member.name) for member in roster.members})
         found: dict[str, Member] = {}
         for member in roster.members:
             twice = member.name in found
@@ -99,21 +119,35 @@ class FleetFolder:
     def _listed(self) -> list[Member]:
         """A machine for each file. Of two files of one machine (a.json, %61.json) neither is used."""
         self._others.clear()  # files come and go
-        try:
-            paths = sorted(self.path.iterdir())
-        except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror}") from None
+        paths = self._snapshots()
+        self._find_looks({path.stem for path in paths if not _LOOK.fullmatch(path.stem)})
+        looks = {path for several in self._looks.values() for path in several}
         found: dict[str, list[Path]] = {}
         for path in paths:
-            if path.suffix != ".json" or path.name == ROSTER:
-                continue
-            if path.name.startswith("._"):  # what macOS leaves beside a file
+            if path in looks:
                 continue
             # of a name that is not UTF-8, the bytes are shown
             name = unquote(os.fsencode(path.stem).decode("utf-8", "backslashreplace"))
             found.setdefault(name, []).append(path)
         self._others = {name: files[0] for name, files in found.items()}
         return [_of_files(name, found[name]) for name in hosts.natural(found)]
+
+    def _snapshots(self) -> list[Path]:
+        """Without what macOS leaves beside a file."""
+        try:
+            paths = sorted(self.path.iterdir())
+        except OSError as error:
+            raise UsageError(f"{self.path}: {error.strerror}") from None
+        named = [path for path in paths if path.suffix == ".json" and path.name != ROSTER]
+        return [path for path in named if not path.name.startswith("._")]
+
+    def _find_looks(self, stems: set[str]) -> None:
+        """stems: of the first Snapshots' files."""
+        self._looks.clear()
+        for path in self._snapshots():
+            found = _LOOK.fullmatch(path.stem)
+            if found and found[1] in stems and path.stem not in stems:
+                self._looks.setdefault(found[1], []).append(path)
 
 
 def unreadable(member: Member, reason: str) -> Member:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 
-import msgspec
+from msgspec.structs import replace
 
 from .. import safe_text
 from ..attributes.measurements import measurements
+from ..attributes.model import Measurement
 from ..attributes.values import attributes, gpus_of
 from ..checks.engine import diagnose
 from ..facts import snapshot as snapshots
@@ -43,7 +47,7 @@ def judged(
     alone. pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be
     written, CouldNotLook where no process can be started."""
     work = [
-        ToJudge(member=member, file=str(folder.file(member.name).absolute()))
+        ToJudge(member=member, files=[str(path.absolute()) for path in folder.files(member.name)])
         for member in members
         if member.outcome == "answered"
     ]
@@ -57,12 +61,18 @@ def judged(
         answers.close()
 
 
-def judge_file(
-    member: Member, file: Path, profile: Profile | None = None, pages: Path | None = None
+def judge_files(
+    work: ToJudge, profile: Profile | None = None, pages: Path | None = None
 ) -> JudgedMachine:
+    """By the first Snapshot, with the rates of all."""
+    member, (first, *further) = work.member, work.files
     try:
-        snapshot = snapshots.load(fleet_folder.read(file))
+        data = fleet_folder.read(Path(first))
+        snapshot = snapshots.load(data)
         machine, report = judge_snapshot(member, snapshot, profile)
+        uuids = [] if report.simulated else _uuids(view_of(snapshot))
+        machine = _with_looks(machine, further, uuids)
+        machine = replace(machine, identities=[*uuids, hashlib.sha256(data).hexdigest()])
     except snapshots.SnapshotError as error:
         return unreadable(member, str(error))
     except MemoryError:
@@ -70,6 +80,39 @@ def judge_file(
     except Exception as error:  # noqa: BLE001 - costs this machine alone, and says so
         return unreadable(member, f"envcheck crashed on it: {type(error).__name__}: {error}")
     return machine if pages is None else _with_page(machine, report, snapshot, pages)
+
+
+def _with_looks(
+    machine: JudgedMachine, files: Sequence[str], uuids: Sequence[str]
+) -> JudgedMachine:
+    """With the mean of each rate over these further Snapshots, too. Raises SnapshotError."""
+    found = {(rate.key, rate.device, rate.under): [rate] for rate in machine.rates}
+    for path in map(Path, files):
+        try:
+            view = view_of(snapshots.load(fleet_folder.read(path)))
+        except snapshots.SnapshotError as error:
+            raise snapshots.SnapshotError(f"{path.name}: {error}") from None
+        others = _uuids(view)
+        if uuids and others and not {*uuids} & {*others}:
+            raise snapshots.SnapshotError(f"{path.name} is of other GPUs: it needs another name")
+        for rate in measurements(view):
+            found.setdefault((rate.key, rate.device, rate.under), []).append(rate)
+    rates = [_mean(several) for several in found.values()]
+    return replace(machine, rates=rates, looks=max(map(len, found.values()), default=1))
+
+
+def _mean(rates: Sequence[Measurement]) -> Measurement:
+    if len(rates) == 1:
+        return rates[0]
+    apart = [rate.spread for rate in rates if rate.spread is not None]
+    spread = fmean(apart) / math.sqrt(len(apart)) if apart else None
+    return replace(rates[0], value=fmean(rate.value for rate in rates), spread=spread)
+
+
+def _uuids(view: SnapshotView) -> list[str]:
+    """Of the GPUs, where they were not redacted."""
+    found = [known(gpu.uuid) or "" for gpu in gpus_of(view)]
+    return [uuid for uuid in found if uuid and "<" not in uuid]
 
 
 def judge_snapshot(
@@ -139,4 +182,4 @@ def _with_page(
     whole = pages / f".{name}.{os.getpid()}"
     whole.write_bytes(page.encode("utf-8", "backslashreplace"))
     whole.replace(pages / name)
-    return msgspec.structs.replace(machine, page=name)
+    return replace(machine, page=name)

@@ -36,8 +36,9 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """What is kept of one machine, once its Snapshot was judged. Small: there may be thousands. product:
     what makes machines comparable: "8 × NVIDIA H100 80GB HBM3". cards: its GPUs on the bus, each the device's
     id and the driver's name, "" for none. groups: as of a Member, and what the Snapshot itself tells (the
-    operating system's image). less: in what it is less than its peers, if no problem says so. page: its own
-    page beside the fleet's, "" for none."""
+    operating system's image). less: in what it is less than its peers, if no problem says so. looks: how many
+    Snapshots its rates are the mean of. identities: the UUIDs of its GPUs, where they are not redacted, and a
+    digest of its Snapshot. page: its own page beside the fleet's, "" for none."""
 
     name: str
     state: State
@@ -54,6 +55,8 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     less: list[str] = []
     attributes: list[Attribute] = []
     rates: list[Measurement] = []
+    looks: int = 1
+    identities: list[str] = []
     page: str = ""
 
 
@@ -78,7 +81,8 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value. value,
     usual: "" where there is none (a package that is not installed). devices: those that differ; none for
-    the machine itself. per: what is counted. because: the code of a problem that is about the same."""
+    the machine itself. per: what is counted. because: the code of a problem that is about the same.
+    also: what else differs because of it."""
 
     machine: str
     product: str
@@ -91,6 +95,7 @@ class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     devices: list[str] = []
     per: Literal["machine", "device"] = "machine"
     because: str = ""
+    also: list[str] = []
 
 
 class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,14 +129,15 @@ class Camp(msgspec.Struct, frozen=True, kw_only=True):
     hosts: str
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """What machines of one product differ in, without a clear majority: nobody is the outlier. camps: the
-    largest first."""
+class Split(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What machines of one product differ in, where no machine is an outlier: without a clear majority, or as
+    some have moved to another version together. camps: the largest first. also: what moved with it."""
 
     product: str
     key: str
     words: str
     camps: list[Camp]
+    also: list[str] = []
 
 
 class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -198,4 +204,5 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shared: list[SharedFault]
     unanswered: list[Unanswered]
     machines: list[JudgedMachine]
+    copies: list[list[str]] = []  # names of one machine
     since: list[MachineChange] | None = None  # what changed; None: nothing was compared

@@ -1,10 +1,11 @@
 """What is slower on a machine than on most of its product. Pure.
 
 Figures of one key, measured under the same circumstances, are compared with their median by the logarithm of
-the ratio, in robust standard deviations (1.4826 times the MAD). An outlier is at least 3 % worse, further off
-than chance takes one figure in 1,000 fleets, and worse than half of what its own repetitions are apart. On a
-machine of several GPUs each is also compared with the others of its machine. Where more than a quarter of the
-machines would be outliers, the fleet is split.
+the ratio. All rates of a device are also averaged into one figure: their noise averages out, and fewer
+figures can be mistaken. An outlier is at least 3 % worse, and further off than chance takes one figure in
+1,000 fleets, by Student's t of a standard deviation without outliers. On a machine of several GPUs each is
+also compared with the others of its machine. Where more than a quarter of the machines would be outliers, the
+fleet is split.
 """
 
 from __future__ import annotations
@@ -22,56 +23,58 @@ from .products import FEW
 
 LEAST = 0.03
 CHANCE = 0.001  # that any figure is an outlier by chance, in a fleet
+# The same, and that of one figure, for averages of so many looks: what they name is slow each time, be it
+# faulty or the slowest of ten thousand healthy chips.
+LOOKS, CHANCE_OF_LOOKS, CHANCE_OF_CHIP = 3, 0.02, 1e-4
 _FLOOR = 0.005
 _FIGURES = 8  # with fewer there is no spread
-_GUESS = 12.0  # so many double it
-_CLIP = 4.0  # deviations within so many spreads are of the healthy
+_CLIP = 3.0  # standard deviations beyond which a figure does not count into them
+_GUESS = 12.0  # machines of which the spread is known to a half
+_CLIPPED = 0.9866  # the variance that a normal distribution has within these
 _MANY = 0.25  # of the machines
 _MATES = 3  # GPUs of a machine that one is compared with
+_BY_MATES = 0.1  # of the chance is for comparisons within machines
 _ALSO = 40
 
 
 class _Figure(msgspec.Struct):
     """One measured figure. deviation: from its population's median, in logarithms: slower is below 0.
-    from_mates: the same from its own machine's median, None where it has too few mates. sigmas: by which it
-    is an outlier; 0: it is none. against: the median that it is ``below``."""
+    sigmas: by which it is an outlier; 0: it is none. against: the median that it is ``below``."""
 
     machine: str
     measured: Measurement
     deviation: float = 0.0
-    from_mates: float | None = None
     of: int = 0
     sigmas: float = 0.0
     below: float = 0.0
     against: float = 0.0
 
 
+_Population = list[_Figure]
+
+
 def rate_outliers(
     products: dict[str, list[JudgedMachine]],
 ) -> tuple[list[RateOutlier], list[Split]]:
     """The slow ones of each product, and the rates that its machines are split in."""
-    populations = [
-        (product, population)
-        for product, machines in products.items()
-        for population in _populations(machines)
-        if len(population) >= _FIGURES
-    ]
-    count = sum(len(population) for _, population in populations)
-    if not count:
-        return [], []
-    far = -NormalDist().inv_cdf(CHANCE / (2 * count))
+    single = {product: _populations(machines) for product, machines in products.items()}
+    together = {product: _together(populations) for product, populations in single.items()}
+    looks = [one.looks for machines in products.values() for one in machines if one.rates]
+    repeated = bool(looks) and median(looks) >= LOOKS
     slow: dict[tuple[str, str], list[_Figure]] = {}
     splits: list[Split] = []
-    for product, population in populations:
-        _judge_all(population, far)
-        found = [figure for figure in population if figure.sigmas]
-        names = {figure.machine for figure in population}
-        slower = {figure.machine for figure in found}
-        if len(names) >= FEW and len(slower) > max(1.0, _MANY * len(names)):
-            splits.append(_split(product, population, names, slower))
-            continue
-        for figure in found:
-            slow.setdefault((product, figure.machine), []).append(figure)
+    for found in (single, together):
+        count = sum(len(population) for several in found.values() for population in several) or 1
+        chance = CHANCE / count
+        if repeated and found is together:
+            chance = max(CHANCE_OF_LOOKS / count, CHANCE_OF_CHIP)
+        for product, populations in found.items():
+            for population in populations:
+                slower = _slower(population, chance)
+                split = _split(product, population, slower)
+                splits += split if found is single else []
+                for figure in [] if split else slower:
+                    slow.setdefault((product, figure.machine), []).append(figure)
     problems = {one.name: one.problems for machines in products.values() for one in machines}
     outliers = [
         _outlier(product, figures, problems[machine])
@@ -80,84 +83,144 @@ def rate_outliers(
     return sorted(outliers, key=lambda one: (-one.below, one.machine)), splits
 
 
-def _populations(machines: Iterable[JudgedMachine]) -> list[list[_Figure]]:
-    found: dict[tuple[str, str], list[_Figure]] = {}
+def _populations(machines: Iterable[JudgedMachine]) -> list[_Population]:
+    """Of enough figures to have a spread, with each figure's deviation."""
+    found: dict[tuple[str, str], _Population] = {}
     for machine in machines:
         for rate in machine.rates:
             if rate.value > 0 and math.isfinite(rate.value):
                 figure = _Figure(machine.name, rate)
                 found.setdefault((rate.key, rate.under), []).append(figure)
-    return list(found.values())
+    populations = [population for population in found.values() if len(population) >= _FIGURES]
+    for population in populations:
+        usual = math.log(median(figure.measured.value for figure in population))
+        for figure in population:
+            way = math.log(figure.measured.value) - usual
+            figure.deviation = -way if figure.measured.lower_is_better else way
+            figure.of = len(population)
+    return populations
 
 
-def _judge_all(population: list[_Figure], far: float) -> None:
-    usual = median(figure.measured.value for figure in population)
+def _together(populations: Iterable[_Population]) -> list[_Population]:
+    """All rates of one kind ("kernels") of a device as one figure, in per cent of their medians."""
+    devices: dict[tuple[str, str, str], list[_Figure]] = {}
+    for population in populations:
+        for figure in population:
+            kind = figure.measured.key.partition(".")[0]
+            devices.setdefault((kind, figure.machine, figure.measured.device), []).append(figure)
+    found: dict[str, _Population] = {}
+    for (kind, machine, device), figures in devices.items():
+        if len(figures) > 1:
+            mean = fmean(figure.deviation for figure in figures)
+            apart = [figure.measured.spread for figure in figures if figure.measured.spread]
+            rate = Measurement(
+                key=kind,
+                words="all its rates together",
+                value=100 * math.exp(mean),
+                unit="%",
+                device=device,
+                spread=fmean(apart) / math.sqrt(len(apart)) if apart else None,
+            )
+            figure = _Figure(machine, rate, deviation=mean)
+            found.setdefault(kind, []).append(figure)
+    large = [population for population in found.values() if len(population) >= _FIGURES]
+    for population in large:
+        for figure in population:
+            figure.of = len(population)
+    return large
+
+
+def _slower(population: _Population, chance: float) -> list[_Figure]:
+    """Those that are outliers. chance: that one figure is one by chance."""
     machines: dict[str, list[_Figure]] = {}
     for figure in population:
-        way = math.log(figure.measured.value) - math.log(usual)
-        figure.deviation = -way if figure.measured.lower_is_better else way
-        figure.of = len(population)
         machines.setdefault(figure.machine, []).append(figure)
-    beside = [figure for mates in machines.values() if len(mates) > _MATES for figure in mates]
-    for mates in machines.values():
-        middle = median(figure.deviation for figure in mates)
-        for figure in mates if len(mates) > _MATES else ():
-            figure.from_mates = figure.deviation - middle
-    apart = [f.measured.spread for f in population if f.measured.spread is not None]
-    own = median(apart) / 4 if apart else 0.0
+    apart = [one.measured.spread for one in population if one.measured.spread is not None]
+    least = max(median(apart) / 4 if apart else 0.0, _FLOOR)
+    beside = [
+        (one, one.deviation - median(mate.deviation for mate in mates if mate is not one))
+        for mates in machines.values()
+        for one in mates
+        if len(mates) > _MATES
+    ]
+    by_mates = _BY_MATES * chance if len(beside) >= _FIGURES else 0.0
     if len(machines) > 1:
-        scale = _scale([figure.deviation for figure in population], len(machines), own)
-        for figure in population:
-            _judge(figure, figure.deviation, scale, far)
-    if len(beside) >= _FIGURES:
-        scale = _scale([figure.from_mates or 0.0 for figure in beside], len(beside), own)
-        for figure in beside:
-            _judge(figure, figure.from_mates or 0.0, scale, far)
+        everywhere = [(figure, figure.deviation) for figure in population]
+        middles = [median(one.deviation for one in mates) for mates in machines.values()]
+        # as far as machines differ, the figures of one count as one
+        same = _spread(middles) / (_spread([way for _, way in everywhere]) or 1.0)
+        single = min(same**2 * (1 + _GUESS / len(machines)), 1.0)
+        independent = min(len(machines) / (single or 1.0), len(population))
+        _mark(everywhere, independent, chance - by_mates, least)
+    if by_mates:
+        _mark(beside, len(beside), by_mates, least)
+    return [figure for figure in population if figure.sigmas]
 
 
-def _scale(deviations: Sequence[float], independent: int, own: float) -> float:
-    """A robust standard deviation, with what is least and what few independent ones cost."""
+def _mark(
+    figures: Sequence[tuple[_Figure, float]], independent: float, chance: float, least: float
+) -> None:
+    """Mark those that are outliers by this deviation."""
+    scale = max(_spread([deviation for _, deviation in figures]), least)
+    far = _student(chance, 0.8 * independent - 2) * scale
+    for figure, deviation in figures:
+        below = 1 - math.exp(min(deviation, 0.0))
+        if figure.sigmas or deviation > -far or below < LEAST:
+            continue
+        if below > (figure.measured.spread or 0) / 2:
+            away = deviation if figure.measured.lower_is_better else -deviation
+            figure.sigmas, figure.below = -deviation / scale, below
+            figure.against = figure.measured.value * math.exp(min(away, 700.0))
+
+
+def _spread(deviations: Sequence[float]) -> float:
+    """The standard deviation of those that are no outliers by the MAD."""
     middle = median(deviations)
-    found = 1.4826 * median(abs(one - middle) for one in deviations)
-    healthy = [one - middle for one in deviations if abs(one - middle) <= _CLIP * found]
-    clipped = math.sqrt(fmean(one * one for one in healthy)) if healthy else 0.0
-    return max(found, clipped, own, _FLOOR) * (1 + _GUESS / independent)
+    most = _CLIP * 1.4826 * median(abs(one - middle) for one in deviations)
+    squares = [(one - middle) ** 2 for one in deviations if abs(one - middle) <= most]
+    return math.sqrt(fmean(squares) / _CLIPPED) if squares else 0.0
 
 
-def _judge(figure: _Figure, deviation: float, scale: float, far: float) -> None:
-    """Mark a figure that is an outlier by this deviation."""
-    below = 1 - math.exp(min(deviation, 0.0))
-    if figure.sigmas or deviation > -far * scale:
-        return
-    if below >= LEAST and below > (figure.measured.spread or 0) / 2:
-        away = deviation if figure.measured.lower_is_better else -deviation
-        figure.sigmas, figure.below = -deviation / scale, below
-        figure.against = figure.measured.value * math.exp(min(away, 700.0))
+def _student(chance: float, freedom: float) -> float:
+    """How many estimated standard deviations have this chance: Student's t (Abramowitz & Stegun 26.7.5)."""
+    z, n = -NormalDist().inv_cdf(chance), max(freedom, 3.0)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + sum(term / n**power for power, term in enumerate(terms, 1))
 
 
-def _split(product: str, population: list[_Figure], names: set[str], slower: set[str]) -> Split:
+def _split(product: str, population: _Population, slower: Sequence[_Figure]) -> list[Split]:
+    """Where many of the machines would be outliers."""
+    names = {figure.machine for figure in population}
+    slow = {figure.machine for figure in slower}
+    if len(names) < FEW or len(slow) <= max(1.0, _MANY * len(names)):
+        return []
     one = population[0].measured
     camps = {}
-    for camp in (names - slower, slower):
+    for camp in (names - slow, slow):
         values = [figure.measured.value for figure in population if figure.machine in camp]
         if values:
             camps[f"about {median(values):.4g} {one.unit}"] = sorted(camp)
     words = f"{one.words} ({one.under})" if one.under else one.words
-    return Split(product=product, key=one.key, words=words, camps=camps_of(camps))
+    return [Split(product=product, key=one.key, words=words, camps=camps_of(camps))]
 
 
 def _outlier(
     product: str, figures: list[_Figure], problems: Iterable[MachineProblem]
 ) -> RateOutlier:
-    """All that is slow on a machine, by its worst figure."""
-    worst = max(figures, key=lambda figure: figure.below)
+    """All that is slow on a machine, by its worst figure; averages where nothing else is."""
+    devices = _devices(figures)
+    single = [figure for figure in figures if "." in figure.measured.key] or figures
+    worst = max(single, key=lambda figure: figure.below)
     others = {
         figure.measured.words: figure.below
-        for figure in sorted(figures, key=lambda figure: figure.below)
+        for figure in sorted(single, key=lambda figure: figure.below)
         if figure.measured.words != worst.measured.words
     }
     also = [f"{words}: {100 * below:.1f} % below" for words, below in reversed(others.items())]
-    devices = _devices(figures)
     return RateOutlier(
         machine=worst.machine,
         product=product,

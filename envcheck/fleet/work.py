@@ -14,10 +14,10 @@ LONGEST = 1 << 19  # bytes of a judged machine: with sixteen GPUs it has a third
 
 
 class ToJudge(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine that answered, and its Snapshot's file."""
+    """A machine that answered, and the files of its Snapshots."""
 
     member: Member
-    file: str
+    files: list[str]
 
 
 class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):

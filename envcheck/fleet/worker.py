@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ..checks.registry import all_checks
-from .judging import judge_file
+from .judging import judge_files
 from .model import JudgedMachine
 from .work import LONGEST, READY, JudgedLine, JudgeTask, ToJudge, unreadable
 
@@ -34,9 +34,9 @@ def _line(work: ToJudge, task: JudgeTask) -> bytes:
     pages = Path(task.pages) if task.pages else None
     trouble = ""
     try:
-        machine = judge_file(work.member, Path(work.file), task.profile, pages)
+        machine = judge_files(work, task.profile, pages)
     except OSError as error:
-        machine = judge_file(work.member, Path(work.file), task.profile)
+        machine = judge_files(work, task.profile)
         trouble = f"{pages}: {error.strerror or error}"
     return _encoded(machine, work, trouble)
 

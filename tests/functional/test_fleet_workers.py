@@ -53,7 +53,7 @@ def children() -> set[int]:
 
 
 def work(folder: FleetFolder) -> list[ToJudge]:
-    return [ToJudge(member=m, file=str(folder.file(m.name))) for m in folder.members()]
+    return [ToJudge(member=m, files=[str(folder.file(m.name))]) for m in folder.members()]
 
 
 def test_a_killed_process_costs_nothing(folder: FleetFolder) -> None:
@@ -72,12 +72,12 @@ _DEADLY = """
 import os, time
 from pathlib import Path
 from envcheck.fleet import judging
-real = judging.judge_file
-def judge_file(member, file, *more):
-    if member.name == "gpu07":
+real = judging.judge_files
+def judge_files(work, *more):
+    if work.member.name == "gpu07":
         {what}
-    return real(member, file, *more)
-judging.judge_file = judge_file
+    return real(work, *more)
+judging.judge_files = judge_files
 """
 
 

@@ -6,15 +6,27 @@ import os
 from pathlib import Path
 
 from h100 import VICTIM, gpu, machine, with_fault
+from simulated_fleet import KINDS, base, faster, runs
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.groups import grouped
-from envcheck.fleet.judging import judge_file, judge_snapshot
+from envcheck.fleet.judging import judge_files, judge_snapshot
 from envcheck.fleet.model import JudgedMachine
+from envcheck.fleet.work import ToJudge
 
 WELL = snapshots.dump(whole())
+
+
+def judged(folder: FleetFolder) -> dict[str, JudgedMachine]:
+    """Every machine of a directory, by its name."""
+    return {
+        member.name: judge_files(
+            ToJudge(member=member, files=list(map(str, folder.files(member.name))))
+        )
+        for member in folder.members()
+    }
 
 
 def put(folder: Path) -> dict[str, str]:
@@ -47,10 +59,7 @@ def put(folder: Path) -> dict[str, str]:
 def test_what_is_no_snapshot_costs_itself_alone(tmp_path: Path) -> None:
     expected = put(tmp_path)
     (tmp_path / "well.json").write_bytes(WELL)
-    folder = FleetFolder(tmp_path)
-    found = {
-        member.name: judge_file(member, folder.file(member.name)) for member in folder.members()
-    }
+    found = judged(FleetFolder(tmp_path))
     assert found.keys() == {*expected, "well"}
     for name, words in expected.items():
         assert found[name].answer == "unreadable" and words in found[name].reason
@@ -61,10 +70,48 @@ def test_what_is_no_snapshot_costs_itself_alone(tmp_path: Path) -> None:
 def test_names_that_others_gave_their_files(tmp_path: Path) -> None:
     for name in ("my host.json", ".hidden.json", "a%2Fb.json", "._gpu1.json", "notes.txt"):
         (tmp_path / name).write_bytes(WELL)
+    found = judged(FleetFolder(tmp_path))
+    assert list(found) == [".hidden", "a/b", "my host"]
+    assert {machine.state for machine in found.values()} == {"healthy"}
+
+
+def at(share: float) -> bytes:
+    """A machine with rates of so much."""
+    snapshot = base(*KINDS[0][:3])
+    return snapshots.dump(runs(snapshot, lambda run: faster(run, lambda: share)))
+
+
+def test_several_snapshots_of_a_machine_are_one_with_the_mean_of_its_rates(tmp_path: Path) -> None:
+    files = {"a": 1.0, "a.2": 1.02, "a.3": 1.04, "b": 1.0, "c.2": 1.0, "10.0.0.2": 1.0}
+    for name, share in files.items():
+        whose = f"GPU-{name[0]}".encode()
+        (tmp_path / f"{name}.json").write_bytes(at(share).replace(b"GPU-<uuid", whose))
+    found = judged(FleetFolder(tmp_path))
+    assert {name: one.looks for name, one in found.items()} == {
+        "10.0.0.2": 1, "a": 3, "b": 1, "c.2": 1,
+    }  # fmt: skip
+    pairs = zip(found["a"].rates, found["b"].rates, strict=True)
+    assert {round(a.value / b.value, 3) for a, b in pairs} == {1.02}
+    (tmp_path / "a.4.json").write_bytes((tmp_path / "b.json").read_bytes())
+    (tmp_path / "b.2.json").write_bytes(b"{")
+    found = judged(FleetFolder(tmp_path))
+    assert "a.4.json is of other GPUs" in found["a"].reason
+    assert found["b"].reason.startswith("b.2.json: it is not valid JSON")
+
+
+def test_what_a_roster_names_is_a_machine_and_collecting_anew_forgets_older_looks(
+    tmp_path: Path,
+) -> None:
+    for number in (1, 2, 3):
+        folder = FleetFolder(tmp_path, number)
+        members = [folder.keep("a", at(1.0), []), Member(name="a.3")]
+        folder.write_roster("ansible", members)
+    assert [path.name for path in folder.files("a")] == ["a.3.json"]
     folder = FleetFolder(tmp_path)
-    members = folder.members()
-    assert [member.name for member in members] == [".hidden", "a/b", "my host"]
-    assert {judge_file(member, folder.file(member.name)).state for member in members} == {"healthy"}
+    assert [member.name for member in folder.members()] == ["a", "a.3"]
+    assert [path.name for path in folder.files("a")] == ["a.json", "a.2.json"]
+    folder.write_roster("ansible", members, ["a"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.3.json", "a.json", "fleet.json"]
 
 
 def remapped(name: str, victim: int) -> JudgedMachine:

@@ -50,6 +50,52 @@ def test_two_camps_are_a_split_and_nobody_is_odd() -> None:
     ]
 
 
+def upgraded(*drivers: str) -> list[JudgedMachine]:
+    """Machines with these drivers, and what comes with each: a package of its name, and the kernel."""
+    return [
+        machine(
+            f"m{n}", shown(one), shown(one, "driver.fabric_manager_version"), shown("6", "gpus.pcie_lanes"),
+            shown(f"{one}-1", f"system_packages.nvidia-driver-{one}"),
+            shown(f"6.{one}", "machine.kernel"), shown("on", "driver.persistence_daemon"),
+        )
+        for n, one in enumerate(drivers)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("drivers", "camps", "outlier"),
+    [
+        (["570"] * 10 + ["580"] * 10 + ["550"], [10, 10], "570 or 580"),
+        (["570"] * 188 + ["580"] * 12, [188, 12], ""),
+        (["570"] * 20 + ["580"], [], "570"),
+    ],
+)
+def test_what_moves_with_the_driver_is_one_line(
+    drivers: list[str], camps: list[int], outlier: str
+) -> None:
+    odd, splits = attribute_outliers("p", upgraded(*drivers))
+    of_driver = ["driver.fabric_manager_version"]
+    of_driver += [f"system_packages.nvidia-driver-{one}" for one in sorted(set(drivers))]
+    for one in (one for one in [*odd, *splits] if one.key == "driver.version"):
+        assert {*of_driver} <= {*one.also}
+    assert [[len(camp.machines) for camp in split.camps] for split in splits[:1]] == [camps] * bool(
+        camps
+    )
+    found = {one.key: (one.machine, one.usual) for one in odd}
+    expected = {"driver.version": (f"m{len(drivers) - 1}", outlier)} if outlier else {}
+    # of one machine, a kernel says nothing of its driver
+    kernels = {"machine.kernel": (f"m{len(drivers) - 1}", "6." + outlier.replace("r ", "r 6."))}
+    assert found == expected | (kernels if outlier else {})
+
+
+def test_lanes_that_some_have_are_outliers_however_many() -> None:
+    machines = [
+        machine(f"m{n}", shown(v, "gpus.pcie_lanes")) for n, v in enumerate(["16"] * 17 + ["8"] * 3)
+    ]
+    odd, splits = attribute_outliers("p", machines)
+    assert len(odd) == 3 and splits == []
+
+
 def test_a_gpu_that_differs_from_its_own_machine_s_others_is_told_of_one_machine() -> None:
     gpus = [shown("B" if n == 3 else "A", "gpus.vbios", f"GPU {n}") for n in range(8)]
     (odd,), splits = attribute_outliers("p", [machine("m", *gpus)])

@@ -15,7 +15,7 @@ from ...findings import shell
 from .. import kernels, messages
 from ..options import flag, option
 from ..parser import Parser
-from ..values import seconds
+from ..values import number, seconds
 from . import inventory, nodes
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def add_arguments(parser: Parser) -> None:
     words = "time limit for a machine once it is reached (default: 120 with --level quick, else"
     words += " 1500, or 2700 with deep)"
     option(look, "--deadline", "SECONDS", words, type=seconds(1, 86400))
+    words = "collect N times: rates are averaged, which finds GPUs that are a few per cent slow (default: 1)"
+    option(look, "--repeat", "N", words, type=number(1, 99), default=1)
     words = "keep host names, serial numbers, UUIDs and home paths, so that commands can be pasted"
     flag(look, "--no-redact", words)
     kernels.add_arguments(parser)
@@ -43,7 +45,10 @@ def add_arguments(parser: Parser) -> None:
 
 def wants_to_ask(arguments: argparse.Namespace) -> bool:
     """Whether the command line names machines to be asked."""
-    return bool(nodes.wanted(arguments) or inventory.wanted(arguments))
+    wanted = bool(nodes.wanted(arguments) or inventory.wanted(arguments))
+    if arguments.repeat > 1 and not wanted:
+        raise UsageError("--repeat goes with -i INVENTORY or --slurm")
+    return wanted
 
 
 def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> list[Member]:
@@ -61,17 +66,19 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     asked = _asked(arguments)
     if machines is not None:
         ansible.find()  # before a directory is made for nothing
-    folder = FleetFolder(_directory(path))
-    with _AskingLine(quiet) as shown, signals.ending_raises():
-        if cluster is not None:
-            members = slurm_collect.collect(
-                folder, cluster, asked, shown.on_outcome, shown.say, os.environ
-            )
-        elif machines is not None:
-            members = ansible_collect.collect(folder, machines, asked, shown.on_outcome, shown.say)
-    if not quiet:
-        _tell(members, folder)
-    return members
+    first: list[Member] = []
+    for look in range(1, arguments.repeat + 1):
+        folder = FleetFolder(_directory(path), look)
+        with _AskingLine(quiet) as shown, signals.ending_raises():
+            then = shown.on_outcome, shown.say
+            if cluster is not None:
+                members = slurm_collect.collect(folder, cluster, asked, *then, os.environ)
+            elif machines is not None:
+                members = ansible_collect.collect(folder, machines, asked, *then)
+        if not quiet:
+            _tell(members, folder)
+        first = first or members
+    return first
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
@@ -85,6 +92,8 @@ def _asked(arguments: argparse.Namespace) -> Asked:
         )
     wanted = kernels.wanted(arguments)
     words = ["--level=quick"]
+    if wanted is None and arguments.repeat > 1:
+        raise UsageError("--repeat is for rates, and --level quick measures none")
     if wanted is not None:
         words = ["--request=" + msgspec.json.encode({"kernels": wanted}).decode()]
     words += [] if target is None else [f"--target={target}"]

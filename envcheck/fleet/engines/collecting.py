@@ -55,6 +55,8 @@ class Members:
             if self.found:
                 earlier = [one for one in self.folder.members() if one.name not in self.found]
                 try:
-                    self.folder.write_roster(engine, [*earlier, *self.found.values()])
+                    now = self.found.values()
+                    anew = [one.name for one in now if one.outcome == "answered"]
+                    self.folder.write_roster(engine, [*earlier, *now], anew)
                 except OSError as error:
                     raise self.no_room(error) from None

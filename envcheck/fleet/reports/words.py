@@ -132,7 +132,7 @@ def attribute_outlier(outlier: AttributeOutlier) -> str:
     of = f"{outlier.agree} of {outlier.of}{' devices' if outlier.per == 'device' else ''}"
     value = f"{outlier.words} {_value(outlier.value)}" if outlier.value else f"no {outlier.words}"
     usual = f"have {_value(outlier.usual)}" if outlier.usual else "have none"
-    return _about(outlier.devices, f"{value}; {of} {usual}", outlier.because)
+    return _about(outlier.devices, f"{value}; {of} {usual}{_with(outlier.also)}", outlier.because)
 
 
 def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
@@ -152,10 +152,15 @@ def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
 
 
 def split(found: Split) -> str:
-    """ "driver is split: 535.104.05 on 20, 535.129.03 on 18"."""
+    """ "driver is split: 535.104.05 on 20, 535.129.03 on 18; with it: version of the fabric manager"."""
     camps = [f"{_value(camp.value) or 'none'} on {len(camp.machines)}" for camp in found.camps]
     more = [f"{len(camps) - DEVICES} more values"] if len(camps) > DEVICES else []
-    return f"{found.words} is split: {', '.join(camps[:DEVICES] + more)}"
+    return f"{found.words} is split: {', '.join(camps[:DEVICES] + more)}{_with(found.also)}"
+
+
+def _with(also: Sequence[str]) -> str:
+    more = [f"{len(also) - DEVICES} more"] if len(also) > DEVICES else []
+    return f"; with it: {', '.join([*also[:DEVICES], *more])}" if also else ""
 
 
 def shared(fault: SharedFault) -> str:
