@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..findings.causes import Finding
 from ..findings.model import CheckResult, Diagnosis
+from ..reports.headlines import OF_SEVERAL
 from ..reports.plain import worst_first
 from . import hosts
 from .model import JudgedMachine, MachineProblem, ProblemGroup
@@ -46,13 +47,24 @@ def _problem(result: CheckResult, finding: Finding) -> MachineProblem:
         level=finding.level,
         degrades=finding.degrades,
         title=result.title,
-        headline=finding.headline,
+        headline=_of_class(finding),
         message=finding.message,
         devices=list(dict.fromkeys(subject.text for subject in finding.subjects)),
         remedy="" if remedy is None else remedy.text,
         commands=[] if remedy is None else list(remedy.commands),
         kind=" ".join([result.code, cause.key, *shared, *cases]),
     )
+
+
+def _of_class(finding: Finding) -> str:
+    """ "is not initialized" of an NVSwitch: what else it may be about than a GPU is named."""
+    verb = finding.headline.partition(" ")[0]
+    kind = finding.subjects[0].kind if finding.subjects else "gpu"
+    if verb not in OF_SEVERAL or kind in ("gpu", "gpu-model"):
+        return finding.headline
+    name = {"mig-instance": "MIG instance", "nvswitch": "NVSwitch", "pci-device": "PCI device"}
+    noun = name.get(kind, kind)
+    return f"a{'n' * noun.startswith(('N', 'e'))} {noun} {finding.headline}"
 
 
 def grouped(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
@@ -84,6 +96,7 @@ def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
         remedy=shown.remedy,
         commands=shown.commands,
         of_one="" if same_words else names[0],
+        first_seen=min(problem.first_seen for _, problem in members),
     )
 
 

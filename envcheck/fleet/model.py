@@ -17,7 +17,7 @@ SCHEMA = 2  # 1 called outliers "odd"
 class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One finding of a check that failed or warned on a machine (consequences of others left out).
     headline: a phrase without the machine's own devices. devices: "GPU 3". kind: the same on machines with
-    the same problem."""
+    the same problem. first_seen: the time of the earliest Snapshot with it; "" where only one was judged."""
 
     code: str
     cause: str = ""
@@ -30,6 +30,7 @@ class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     commands: list[str] = []
     kind: str = ""
     degrades: bool = False
+    first_seen: str = ""
 
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,6 +77,7 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     commands: list[str] = []
     of_one: str = ""
     degrades: bool = False
+    first_seen: str = ""
 
 
 class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -96,6 +98,7 @@ class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     per: Literal["machine", "device"] = "machine"
     because: str = ""
     also: list[str] = []
+    first_seen: str = ""
 
 
 class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,6 +122,7 @@ class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     devices: list[str] = []
     also: list[str] = []
     because: str = ""
+    first_seen: str = ""
 
 
 class Camp(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import get_args
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from .. import __version__
 from ..findings.states import State, is_less
 from . import hosts
 from .attribute_outliers import attribute_outliers
-from .changes import changes
+from .changes import Compared, changes, first_seen
 from .groups import grouped
 from .model import (
     SCHEMA,
@@ -20,8 +20,6 @@ from .model import (
     FleetCounts,
     FleetResult,
     JudgedMachine,
-    RateOutlier,
-    Split,
     Unanswered,
 )
 from .products import products, with_products
@@ -29,20 +27,15 @@ from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
 
-class _Compared(NamedTuple):
-    """Machines compared with each other: those that are less than their peers are degraded."""
-
-    machines: list[JudgedMachine]
-    differing: list[AttributeOutlier]
-    slow: list[RateOutlier]
-    splits: list[Split]
-
-
 def result(
-    machines: Sequence[JudgedMachine], before: Sequence[JudgedMachine] | None = None
+    machines: Sequence[JudgedMachine], before: Sequence[Sequence[JudgedMachine]] = ()
 ) -> FleetResult:
-    """The result of these machines. before: the same fleet at another time, to list what changed."""
-    found = _compared(machines)
+    """The result of these machines. before: the same fleet at other times: what changed since the first of
+    them is listed, and when each problem was first seen."""
+    found, earlier = _compared(machines), [_compared(one) for one in before]
+    since = changes(earlier[0], found) if earlier else None
+    if earlier:
+        found = first_seen(found, earlier)
     counted = Counter(machine.state for machine in found.machines)
     return FleetResult(
         schema=SCHEMA,
@@ -52,18 +45,19 @@ def result(
             unanswered=sum(machine.answer != "answered" for machine in machines),
             **{state: counted[state] for state in get_args(State)},
         ),
-        groups=grouped(machines),
+        groups=grouped(found.machines),
         attribute_outliers=found.differing,
         rate_outliers=found.slow,
         splits=found.splits,
         shared=shared_faults(found.machines, found.slow),
         unanswered=_unanswered(machines),
         machines=found.machines,
-        since=None if before is None else changes(_compared(before).machines, found.machines),
+        copies=_copies(machines),
+        since=since,
     )
 
 
-def _compared(machines: Sequence[JudgedMachine]) -> _Compared:
+def _compared(machines: Sequence[JudgedMachine]) -> Compared:
     by_product = products(machines)
     slow, splits = rate_outliers(by_product)
     differing: list[AttributeOutlier] = []
@@ -83,7 +77,7 @@ def _compared(machines: Sequence[JudgedMachine]) -> _Compared:
         _degraded(one, less[one.name]) if one.name in less and one.state != "broken" else one
         for one in with_products(machines)
     ]
-    return _Compared(with_states, differing, slow, splits)
+    return Compared(with_states, differing, slow, splits)
 
 
 def _where(devices: Sequence[str]) -> str:
@@ -110,3 +104,12 @@ def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
         )
         for group in found.values()
     ]
+
+
+def _copies(machines: Sequence[JudgedMachine]) -> list[list[str]]:
+    """Names that have GPUs, or a whole Snapshot, in common."""
+    names: dict[str, list[str]] = {}
+    for machine in machines:
+        for identity in machine.identities:
+            names.setdefault(identity, []).append(machine.name)
+    return [list(one) for one in dict.fromkeys(map(tuple, names.values())) if len(one) > 1]

@@ -16,7 +16,7 @@ from .plain import ranges, roots
 from .results import ReportedResult
 
 # A headline that begins with one of these says something of devices, and follows their name.
-_OF_SEVERAL = {"is": "are", "was": "were", "has": "have", "does": "do", "needs": "need"}
+OF_SEVERAL = {"is": "are", "was": "were", "has": "have", "does": "do", "needs": "need"}
 
 # Results whose findings become headlines; a consequence belongs to its cause.
 _OUTCOMES = ("fail", "warn", "could-not-run")
@@ -65,14 +65,14 @@ def phrase(text: str, subjects: Iterable[Subject], gpus: Mapping[str, int | None
     if verb in ("a", "an"):
         things = dict.fromkeys(one.text for one in subjects if not one.address)
         return f"{text} ({' and '.join(things)})" if 0 < len(things) <= 2 else text
-    if verb not in _OF_SEVERAL:
+    if verb not in OF_SEVERAL:
         return text
     named = _addresses(subjects, gpus)
     if not named:
         names = joined(subjects)
         return f"{names if 0 < len(names) <= _SHORT else 'a GPU'} {text}"
     several = len(named) > 1
-    return f"{_named(named, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
+    return f"{_named(named, gpus)} {OF_SEVERAL[verb] if several else verb} {rest}"
 
 
 def devices_of(subjects: Iterable[Subject], gpus: Mapping[str, int | None]) -> str:

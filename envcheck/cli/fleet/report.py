@@ -24,8 +24,11 @@ exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     option(parser, "directory", "DIR", "directory with a NAME.json for each machine")
-    words = "also list what changed since the Snapshots in this directory"
-    option(parser, "--since", "DIR", words)
+    words = (
+        "also list what changed since the Snapshots in this directory, and since when each problem"
+    )
+    words += " and outlier is seen (repeatable)"
+    option(parser, "--since", "DIR", words, action="append", default=[])
     shown.add_arguments(parser)
     options.add_exit(parser)
 

@@ -68,9 +68,9 @@ def show(
     arguments: argparse.Namespace,
     *,
     profile: str | None = None,
-    since: str | None = None,
+    since: Sequence[str] = (),
 ) -> ExitCode:
-    """Judge these machines and write what was asked for. since: a directory of earlier Snapshots."""
+    """Judge these machines and write what was asked for. since: directories of earlier Snapshots."""
     from ...attributes import profile_reading as reading
     from ...fleet.result import result
 
@@ -80,7 +80,7 @@ def show(
         pages = folder.path if arguments.output is None else _pages_folder(arguments.output)
         _check_pages(pages, members)
     quiet = arguments.quiet
-    before = None if since is None else _judged_before(since, held_against, quiet=quiet)
+    before = [_judged_before(one, held_against, quiet=quiet) for one in since]
     found = result(judged_machines(folder, members, held_against, pages, quiet=quiet), before)
     if pages is None:
         files.write(arguments.output, _render(found, arguments))
@@ -103,7 +103,7 @@ def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     counted = {
         "fail": any(group.level == "fail" for group in found.groups),
         "degraded": counts.broken or counts.degraded,
-        "warn": found.groups or outliers,
+        "warn": found.groups or outliers or found.copies,
     }
     if counted["fail"] or counted[fail_on]:
         return ExitCode.PROBLEMS

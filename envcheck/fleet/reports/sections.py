@@ -34,6 +34,7 @@ def sections(
     found = [
         ("problems", "Problems", _problems(result, verbose) if pages is None else []),
         ("outliers", "Outliers", _outliers(result, verbose)),
+        ("copies", "One machine under several names", _copies(result, verbose)),
         ("unanswered", "Without a Snapshot", _unanswered(result, verbose)),
         ("blind", "Not everything could be checked", _blind(result, verbose)),
         ("shared", "In one place", _shared(result, verbose) if pages is None else []),
@@ -46,6 +47,7 @@ def sections(
 
 def headline(group: ProblemGroup) -> list[Span]:
     text = f"{words.machines(len(group.machines))}: {words.problem(group)}"
+    text += words.since(group.first_seen)
     return [(WORDS[group.level], group.level), (group.code, "code"), (text, "")]
 
 
@@ -86,6 +88,11 @@ def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
                 yield Note([(words.split(split), "")], 1)
                 for camp in split.camps[1 : None if verbose else 2]:
                     yield Note([(_names(camp.machines, verbose), "code")], 2)
+
+
+def _copies(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    text = "have the same GPUs (by UUID) or the very same Snapshot: keep one of them"
+    yield from _table([(names, text) for names in result.copies], verbose)
 
 
 def _unanswered(result: FleetResult, verbose: bool) -> Iterator[Block]:

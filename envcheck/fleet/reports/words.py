@@ -132,7 +132,8 @@ def attribute_outlier(outlier: AttributeOutlier) -> str:
     of = f"{outlier.agree} of {outlier.of}{' devices' if outlier.per == 'device' else ''}"
     value = f"{outlier.words} {_value(outlier.value)}" if outlier.value else f"no {outlier.words}"
     usual = f"have {_value(outlier.usual)}" if outlier.usual else "have none"
-    return _about(outlier.devices, f"{value}; {of} {usual}{_with(outlier.also)}", outlier.because)
+    text = f"{value}; {of} {usual}{_with(outlier.also)}{since(outlier.first_seen)}"
+    return _about(outlier.devices, text, outlier.because)
 
 
 def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
@@ -146,9 +147,15 @@ def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
     if outlier.also:
         more = [f"{len(outlier.also) - also} more"] if len(outlier.also) > also else []
         text += f"; also {', '.join([*outlier.also[:also], *more])}"
+    text += since(outlier.first_seen)
     return _about(
         outlier.devices or ([outlier.device] if outlier.device else []), text, outlier.because
     )
+
+
+def since(first_seen: str) -> str:
+    """ "; first seen 2026-01-01 00:00"."""
+    return f"; first seen {first_seen[:16].replace('T', ' ')}" if first_seen else ""
 
 
 def split(found: Split) -> str:
