@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
+from ..reports.plain import number_of
 from . import hosts
 from .model import AttributeOutlier, Camp, JudgedMachine, MachineProblem, Split
 from .products import FEW
@@ -50,7 +51,7 @@ def attribute_outliers(
     for key in sorted(differing, key=lambda key: (key != _DRIVER, key)):
         lead = next((one for one in also if _follows(key, whole[key], one, whole[one])), None)
         if lead is not None:
-            also[lead].append(words[key])
+            also[lead].append(key)
             continue
         blank = AttributeOutlier(
             machine="",
@@ -67,10 +68,18 @@ def attribute_outliers(
             also[key] = []
         outliers += [_explained(one, problems[one.machine]) for one in found]
         splits += camps
+    following = {lead: _following(keys, words) for lead, keys in also.items()}
     return (
-        [replace(one, also=also.get(one.key, [])) for one in outliers],
-        [replace(one, also=also.get(one.key, [])) for one in splits],
+        [replace(one, also=following.get(one.key, [])) for one in outliers],
+        [replace(one, also=following.get(one.key, [])) for one in splits],
     )
+
+
+def _following(keys: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """What they are; of packages of the driver, how many."""
+    packages = [key for key in keys if key.startswith("system_packages.")]
+    named = [words[key] for key in keys if key not in packages]
+    return named + [number_of(len(packages), "package")] * bool(packages)
 
 
 def _outliers(

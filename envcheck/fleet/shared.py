@@ -131,16 +131,8 @@ def _of(fault: _Fault, places: dict[Place, set[str]], chance: float) -> Iterator
 
 def tail(hit: int, size: int, having: int, among: int) -> float:
     """The logarithm of the chance that of ``size`` out of ``among``, at least ``hit`` are of ``having``."""
-    terms = [
-        _choose(having, k) + _choose(among - having, size - k) - _choose(among, size)
+    ways = sum(
+        math.comb(having, k) * math.comb(among - having, size - k)
         for k in range(hit, min(size, having) + 1)
-        if size - k <= among - having
-    ]
-    if not terms:
-        return 0.0
-    most = max(terms)
-    return min(0.0, most + math.log(sum(math.exp(term - most) for term in terms)))
-
-
-def _choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    )
+    return math.log(ways) - math.log(math.comb(among, size)) if ways else 0.0

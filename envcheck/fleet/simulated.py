@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ DEMOS = ("healthy", "heat", "driver-update", "odd-machine")
 
 _COUNT = 40
 _IN_RACK = 8
-_VBIOS, _OLDER_VBIOS = "96.00.74.00.1A", "96.00.5E.00.01"
+_VBIOS = "96.00.74.00.1A"
 _SPREAD = 0.006  # of the GPUs' clocks under load
 
 # Not as the many are: the demo that a machine is made of.
@@ -30,6 +30,14 @@ _OF = {
     ),  # of one rack
     "gpu29": "odd-machine",
 }
+
+# What one machine alone has, in its Snapshot's JSON.
+_OTHERWISE = {
+    "gpu08": (_VBIOS.encode(), b"96.00.5E.00.01"),  # on all of its GPUs: by itself it looks well
+    "gpu25": (b":2063000,", b":1931928,"),  # MiB of memory: two modules less
+    "gpu33": (b"5.15.0-113", b"5.15.0-107"),
+}
+_SLOW = {"gpu12 6": 0.93}
 
 _SILENT: dict[str, tuple[Outcome, str]] = {
     "gpu06": ("unreachable", "ssh: connect to host port 22: No route to host"),
@@ -52,7 +60,8 @@ def write(folder: FleetFolder, demos: Mapping[str, bytes]) -> None:
         members.append(Member(name=name, outcome=outcome, reason=reason, groups=groups))
         if outcome == "answered":
             snapshot = _machine(name, bases[_OF.get(name, "healthy")])
-            folder.file(name).write_bytes(msgspec.json.encode(snapshot) + b"\n")
+            text = msgspec.json.encode(snapshot).replace(*_OTHERWISE.get(name, (b"", b"")))
+            folder.file(name).write_bytes(text + b"\n")
     folder.write_roster("simulated", members)
 
 
@@ -65,9 +74,9 @@ def _machine(name: str, base: dict[str, Any]) -> dict[str, Any]:
         for gpu in machine[probe]["facts"]["gpus"]:
             gpu["vbios"] = _VBIOS
     for run in machine.get("micro_kernels", {}).get("facts", {}).get("runs", ()):
-        _at_clock(run, 1 + _SPREAD * _noise(f"{name} {run['index']}"))
-    vary = _VARIED.get(name)
-    return vary(snapshot) if vary else snapshot
+        gpu = f"{name} {run['index']}"
+        _at_clock(run, _SLOW.get(gpu, 1.0) * (1 + _SPREAD * _noise(gpu)))
+    return snapshot
 
 
 def _noise(seed: str) -> float:
@@ -81,37 +90,3 @@ def _at_clock(run: dict[str, Any], factor: float) -> None:
         for figure in ("tflops", "fp32_tflops", "clock_mhz"):
             if figure in mode["rate"]:
                 mode["rate"][figure] *= factor
-
-
-def _older_vbios(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """On all of its GPUs, so that the machine by itself looks well."""
-    for probe in ("nvml", "nvidia_smi"):
-        for gpu in snapshot["machine"][probe]["facts"]["gpus"]:
-            gpu["vbios"] = _OLDER_VBIOS
-    return snapshot
-
-
-def _slow_gpu(snapshot: dict[str, Any]) -> dict[str, Any]:
-    _at_clock(snapshot["machine"]["micro_kernels"]["facts"]["runs"][6], 0.93)
-    return snapshot
-
-
-def _less_memory(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Two modules of 64 GiB are not seen."""
-    snapshot["machine"]["host"]["facts"]["memory_total_mib"] -= 2 * 65536
-    return snapshot
-
-
-def _other_kernel(snapshot: dict[str, Any]) -> dict[str, Any]:
-    text = msgspec.json.encode(snapshot).replace(b"5.15.0-113", b"5.15.0-107")
-    found: dict[str, Any] = msgspec.json.decode(text)
-    return found
-
-
-# What one machine alone has.
-_VARIED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "gpu08": _older_vbios,
-    "gpu12": _slow_gpu,
-    "gpu25": _less_memory,
-    "gpu33": _other_kernel,
-}

@@ -61,9 +61,10 @@ class Rollout:
         shown["stderr"] = done.stderr
         return shown
 
-    def rollback(self, *words: str | Path, code: int | None = 0) -> dict[str, Any]:
+    def undo(self, what: str, *words: str | Path, code: int | None = 0) -> dict[str, Any]:
+        """`fleet rollback` or `fleet uninstall`."""
         done = self.fleet(
-            "rollback", "-i", self.hosts.inventory, "--keep", self.keep, "--yes", "--format", "json",
+            what, "-i", self.hosts.inventory, "--keep", self.keep, "--yes", "--format", "json",
             *words, code=code,
         )  # fmt: skip
         shown: dict[str, Any] = json.loads(done.stdout)

@@ -111,20 +111,38 @@ def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> Non
 
 
 def test_rollback_goes_back_once(world: Rollout) -> None:
-    shown = world.rollback("--limit", "rack1")
+    shown = world.undo("rollback", "--limit", "rack1")
     assert results(shown) == {"gpu01": "back"} | {f"gpu0{n}": "nothing" for n in (2, 3)}
     assert world.version("gpu01") == "1.0" and world.version("gpu02") == "2.0"
     assert "nothing before" in next(e["reason"] for e in shown["machines"] if e["name"] == "gpu02")
-    again = world.rollback("--limit", "gpu01")
+    again = world.undo("rollback", "--limit", "gpu01", code=4)
     assert results(again) == {"gpu01": "nothing"}
     assert world.version("gpu01") == "1.0"
+    words = world.fleet(
+        "rollback", "-i", world.hosts.inventory, "--limit", "gpu01", "--yes", code=4
+    )
+    assert "There was nothing to do on 1 machine" in words.stdout
+
+
+def test_uninstall_leaves_nothing(world: Rollout) -> None:
+    world.on("gpu03", "mkdir -p ~/.cache/envcheck-fleet/mine ~/.local/share/envcheck/envs/other")
+    shown = world.undo("uninstall", "--limit", "gpu01,gpu03")
+    assert results(shown) == {"gpu01": "removed", "gpu03": "removed"}
+    files = "find ~ -type f ! -name '*.lock' ! -path '*/.local/state/*'"
+    assert world.on("gpu01", files) == "" and world.on("gpu03", files) == ""
+    assert world.on("gpu03", "ls ~/.cache/envcheck-fleet") == "mine"
+    assert world.version("gpu02") == "2.0"
+    assert results(world.undo("uninstall", "--limit", "gpu01", code=4)) == {"gpu01": "nothing"}
+    missing = world.undo("uninstall", "other", "--limit", "gpu02", code=2)
+    (end,) = missing["machines"]
+    assert end["result"] == "failed" and "other" in end["reason"]
 
 
 def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:
     lint = shutil.which("ansible-lint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if lint is None:
         pytest.skip("there is no ansible-lint")
-    for name in ("install", "rollback"):
+    for name in ("install", "rollback", "uninstall"):
         folder = tmp_path / name
         world.fleet("playbook", folder)
         done = subprocess.run(

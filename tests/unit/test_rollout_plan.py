@@ -7,6 +7,7 @@ import pytest
 from fit_machines import interpreter, machine, without_gpu
 
 from envcheck.exit_codes import CouldNotLook
+from envcheck.facts.host import Disk
 from envcheck.fleet.rollout import planning
 from envcheck.fleet.rollout.planning import Fitting, Surveyed
 from envcheck.install.pythons.interpreter import Interpreter, tags
@@ -72,6 +73,24 @@ def test_who_cannot_have_it_is_left_out_with_the_reason_and_the_code() -> None:
     )
     assert left["bare"][0].endswith("it has none")
     assert "GPU" in left["cpu"][0] and left["cpu"][1] == 3
+
+
+def test_a_full_home_is_left_out_before_anything_starts() -> None:
+    def disk(free: int, *roles: str) -> dict[str, object]:
+        disk = Disk(
+            path="/home/a", roles=[*roles], mount_point="/home", free_mib=free, writable=True
+        )
+        return {"disks": [disk]}
+
+    machines = [
+        Surveyed("full", machine(**disk(20, "home", "cache")), [python()]),
+        Surveyed("tight", machine(**disk(200, "home")), [python()]),
+        Surveyed("well", machine(**disk(90_000, "home", "environments")), [python()]),
+    ]
+    (fitting,), left = planned(Request(stack="tensorflow"), *machines)
+    assert fitting.group.machines == ["well"]
+    assert left["full"][0].startswith("HOST-005: ") and "full" in left["full"][0]
+    assert "200 MiB free" in left["tight"][0] and {code for _, code in left.values()} == {3}
 
 
 def test_an_index_that_does_not_answer_ends_the_plan() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ...exit_codes import ExitCode
-from .. import files
 from ..options import option
 from ..parser import Parser
 from . import inventory, rollout_options
@@ -16,7 +14,8 @@ examples:
   envcheck fleet rollback -i hosts.ini --limit gpu01,gpu02 --waves 100%
 
 A machine that uses another version by now, or had none before, is left
-unchanged and reports that. A second run never moves to a newer version."""
+unchanged and reports that; if all do, the exit code is 4. A second run never
+moves to a newer version."""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -28,18 +27,4 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.engines.ansible import CONTENT
-    from ...fleet.rollout import running, waves
-
-    waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
-    named = rollout_options.machines_of(arguments)
-    folder = rollout_options.kept(arguments, "rollback", repr(named.sources).encode())
-    question = "Go back on all machines of the inventory (as far as --limit lets)?"
-    if not rollout_options.agreed(arguments, question):
-        files.write(None, "Nothing was touched.\n")
-        return ExitCode.INTERRUPTED
-    variables = running.variables(waved, max_fail, folder / "logs", arguments.deadline)
-    variables["envcheck_environment"] = arguments.environment
-    return rollout_options.carry_out(
-        arguments, CONTENT / "rollback.yml", named, [], variables, folder, None
-    )
+    return rollout_options.take_back(arguments, "rollback", "Go back")

@@ -1,4 +1,4 @@
-"""What `fleet install` and `fleet rollback` share: waves, when to stop, where logs are kept, a question."""
+"""What commands that change many machines share: waves, when to stop, where logs are kept, a question."""
 
 from __future__ import annotations
 
@@ -71,6 +71,24 @@ def agreed(arguments: argparse.Namespace, question: str) -> bool:
     """Asks where somebody is there to answer."""
     asking = not arguments.yes and sys.stdin.isatty() and sys.stderr.isatty()
     return not asking or questions.answered(f"{question} [Y/n] ", default=True)
+
+
+def take_back(arguments: argparse.Namespace, what: str, question: str) -> int:
+    """Run the playbook of this name on what a roll-out has done."""
+    from ...fleet.engines.ansible import CONTENT
+    from ...fleet.rollout import running, waves
+
+    waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
+    named = machines_of(arguments)
+    folder = kept(arguments, what, repr(named.sources).encode())
+    if not agreed(
+        arguments, f"{question} on all machines of the inventory (as far as --limit lets)?"
+    ):
+        files.write(None, "Nothing was touched.\n")
+        return ExitCode.INTERRUPTED
+    variables = running.variables(waved, max_fail, folder / "logs", arguments.deadline)
+    variables["envcheck_environment"] = arguments.environment
+    return carry_out(arguments, CONTENT / f"{what}.yml", named, [], variables, folder, None)
 
 
 def carry_out(

@@ -9,9 +9,10 @@ import msgspec
 SCHEMA = 1
 
 # What became of a machine. failed: it is as it was, or exit_code says otherwise. left-out: it was never to be
-# begun, and the reason says why. nothing: of a rollback, which had nothing to go back to.
+# begun, and the reason says why. nothing: there was nothing to go back to, or to remove.
 EndResult = Literal[
-    "installed", "already", "back", "nothing", "failed", "unreachable", "timed-out", "not-begun", "left-out"
+    "installed", "already", "back", "removed", "nothing",
+    "failed", "unreachable", "timed-out", "not-begun", "left-out",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from ... import safe_text
+from ...checks.engine import diagnose
 from ...exit_codes import Cannot, EnvcheckError, ExitCode
 from ...facts.snapshot import Snapshot
 from ...install.catalogue.model import Stack
@@ -22,6 +23,9 @@ from ...install.request import Request
 from .. import hosts
 from .model import FitGroup, LeftOutMachines, PlannedRollout
 
+ROOM = "HOST-005"
+# Of a home: envcheck's bundle and its environment, measured as 144 MB, and as much again for the copying.
+OWN_MIB = 300
 _MANYLINUX = re.compile(r"-manylinux_([0-9]{1,3})_([0-9]{1,3})_")
 
 
@@ -112,6 +116,7 @@ def _judge(
     """Raises Cannot, with what speaks against it."""
     if machine.snapshot is None:
         raise Cannot(machine.reason)
+    _has_room(machine.snapshot)
     runner = _runner(machine, own_python)
     choice = select.choose(
         request,
@@ -123,6 +128,21 @@ def _judge(
     )
     assert choice.candidate.interpreter is not None
     return _Fit(machine.name, choice, runner, choice.candidate.interpreter.architecture)
+
+
+def _has_room(snapshot: Snapshot) -> None:
+    """By the doctor's check, and for envcheck itself, which comes into the home. Raises Cannot."""
+    (room,) = (one for one in diagnose(snapshot, [ROOM]).results if one.code == ROOM)
+    for finding in room.findings:
+        if finding.level == "fail":
+            raise Cannot(
+                f"{ROOM}: {finding.message}", finding.remedy.text if finding.remedy else ""
+            )
+    home = space_of_snapshot(snapshot, "home")
+    if home is not None and home.free_mib is not None and home.free_mib < OWN_MIB:
+        raise Cannot(
+            f"{home.path} has {home.free_mib} MiB free, and envcheck needs {OWN_MIB} there"
+        )
 
 
 def _runner(machine: Surveyed, own_python: str) -> Interpreter:

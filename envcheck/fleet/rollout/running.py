@@ -25,7 +25,7 @@ _NOT_BEGUN = "its turn did not come"
 class _MachineAnswer(msgspec.Struct):
     """What our action says that a machine has answered, who may lie."""
 
-    result: Literal["installed", "already", "back", "nothing", "failed"]
+    result: Literal["installed", "already", "back", "removed", "nothing", "failed"]
     exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] = int(ExitCode.COULD_NOT_LOOK)
     words: str = ""
     version: str = ""
@@ -143,7 +143,10 @@ def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) 
 
 
 def worst(ends: Sequence[MachineEnd]) -> ExitCode:
-    """The worst machine's: as of one machine, a higher number is worse."""
+    """The worst machine's: as of one machine, a higher number is worse. Where none had anything to undo, that
+    is no success."""
+    if ends and all(end.result == "nothing" for end in ends):
+        return ExitCode.COULD_NOT_LOOK
     codes = [end.exit_code for end in ends]
     known = [code for code in codes if code in set(ExitCode)]
     return ExitCode(max(known, default=0) if len(known) == len(codes) else ExitCode.COULD_NOT_LOOK)

@@ -14,6 +14,7 @@ _RESULTS = {
     "installed": "installed, and verified by its doctor",
     "already": "installed and verified already",
     "back": "went back",
+    "removed": "is removed",
     "nothing": "stays as it is",
     "failed": "failed",
     "unreachable": "cannot be reached",
@@ -22,7 +23,7 @@ _RESULTS = {
     "left-out": "is left out",
 }
 _FAILED = {3: "refused", 5: "failed, and is as it was", 6: "failed, and is not as it was"}
-_STYLES = {"installed": "pass", "already": "pass", "back": "pass", "nothing": "warn"}
+_STYLES = {**dict.fromkeys(("installed", "already", "back", "removed"), "pass"), "nothing": "warn"}
 
 
 def sentence(end: MachineEnd) -> str:
@@ -69,8 +70,11 @@ def render_plan(plan: PlannedRollout, **style: Any) -> str:
 
 def render_result(result: RolloutResult, **style: Any) -> str:
     page = Page(**style)
-    done = [end for end in result.machines if end.result in ("installed", "already", "back")]
-    page.paragraph((f"{len(done)} of {machines(len(result.machines))} done", "heading"))
+    done = [end for end in result.machines if _STYLES.get(end.result) == "pass"]
+    words = f"{len(done)} of {machines(len(result.machines))} done"
+    if all(end.result == "nothing" for end in result.machines):
+        words = f"There was nothing to do on {machines(len(result.machines))}"
+    page.paragraph((words, "heading"))
     if result.stopped:
         page.paragraph((f"Stopped: {result.stopped}.", "fail"))
     found: dict[tuple[str, str], list[MachineEnd]] = {}

@@ -2,7 +2,8 @@
 
 install: look whether it is installed already; copy what is missing of the bundle; install envcheck from it in
 a directory of its own; run `envcheck install`, a transaction that the doctor of that machine verifies; remove
-the copied packages. rollback: go back to the version before. pythons: ask which Pythons there are.
+the copied packages. rollback: go back to the version before. uninstall: remove what install brought, envcheck
+itself included. pythons: ask which Pythons there are.
 
 Nothing is needed there but a shell, sha256sum and a Python that the bundle is for. The scripts are in files/.
 """
@@ -49,7 +50,7 @@ class ActionModule(ActionBase):
             return {"skipped": True, "msg": stopped, "envcheck": {"result": "not-begun"}}
         began = time.time()
         try:
-            answer = self._install() if do == "install" else self._rollback()
+            answer = self._install() if do == "install" else self._undo(do)
         except AnsibleConnectionFailure:
             self._count_failure()
             raise
@@ -59,12 +60,12 @@ class ActionModule(ActionBase):
             answer = {"result": "failed", "exit_code": 4, "words": "it answers without an end"}
         answer["seconds"] = round(time.time() - began, 1)
         self._keep_log(answer)
-        failed = answer["result"] not in ("installed", "already", "back", "nothing")
+        failed = answer["result"] == "failed"
         if failed:
             self._count_failure()
         return {
             "failed": failed,
-            "changed": answer["result"] in ("installed", "back"),
+            "changed": answer["result"] in ("installed", "back", "removed"),
             "msg": answer.get("words") or answer["result"],
             "envcheck": answer,
         }
@@ -137,7 +138,7 @@ class ActionModule(ActionBase):
             output["rc"] = int(code)
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._lines.append("%s %s: status %s" % (stamp, what, output["rc"]))
-        if what in ("install", "rollback", "copied") or output["rc"]:
+        if what in ("install", "rollback", "uninstall", "copied") or output["rc"]:
             self._lines += [output[name][-200_000:].rstrip() for name in ("stderr", "stdout")]
         return output
 
@@ -244,15 +245,25 @@ class ActionModule(ActionBase):
             Path(made).replace(path)
         return path
 
-    def _rollback(self):
-        script = (FILES / "rollback.sh").read_text(encoding="utf-8")
-        done = self._sh(script, "rollback", NAME=self._task.args.get("environment") or "")
+    def _undo(self, do):
+        script = (FILES / (do + ".sh")).read_text(encoding="utf-8")
+        done = self._sh(script, do, NAME=self._task.args.get("environment") or "")
         for line in done["stdout"].splitlines():
             result, _, words = line[len(_MARK) :].partition(" ")
-            if line.startswith(_MARK) and result in ("back", "nothing"):
+            if line.startswith(_MARK) and result in ("back", "removed", "nothing"):
+                if result == "removed":
+                    self._clear_staging()
                 version = words if result == "back" else ""
                 return {"result": result, "exit_code": 0, "words": words, "version": version}
         return {"result": "failed", "exit_code": done["rc"] or 4, "words": _last(done)}
+
+    def _clear_staging(self):
+        """The bundles' places, which belong to whoever logs in."""
+        script = (
+            'cd && cd "$FOLDER" 2>/dev/null || exit 0; rm -rf -- $(ls -d */.sums 2>/dev/null | cut -d/ -f1);'
+            ' cd && rmdir -- "$FOLDER" 2>/dev/null; :'
+        )
+        self._sh(script, "clear", become=False, FOLDER=self._task.args.get("staging") or "")
 
     def _pythons(self):
         """Each Python's path, and its answer as probe_script.py has it."""
