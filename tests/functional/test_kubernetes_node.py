@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,8 +15,10 @@ from typing import Any
 import helm_chart
 import pytest
 from cli import environment
+from first_sight import case
 from kubernetes_api import StandInApi, serve
 from processes import PATIENCE, lines
+from world import enter
 
 from envcheck import collection
 from envcheck.cli.main import run
@@ -28,9 +31,10 @@ pytestmark = pytest.mark.skipif(
     find_spec("kubernetes") is None, reason="needs the extra kubernetes"
 )
 DEMOS = Path(collection.__file__).parent / "data" / "demos"
+POD = case.HERE / "second" / "faults" / "pod-without-a-gpu-request.toml"
 CONDITIONS = ("fleet", "kubernetes-node", "--once", "--conditions", "--node")
 TAINT = ("fleet", "kubernetes-node", "--once", "--taint", "--node")
-BROKEN, HEALTHY = "driver-update", "healthy"
+BROKEN, DEGRADED, HEALTHY = "driver-update", "odd-machine", "healthy"
 OURS = ("envcheck/gpu-broken", "DRV-002")
 
 
@@ -79,6 +83,7 @@ def test_the_conditions_follow_what_is_found(api: StandInApi, seen: Any) -> None
         (BROKEN, 1, "True", "False"),
         (BROKEN, 1, "True", "False"),
         (None, 4, "Unknown", "Unknown"),
+        (DEGRADED, 0, "False", "True"),
         (HEALTHY, 0, "False", "False"),
     ):
         seen(demo)
@@ -91,7 +96,7 @@ def test_the_conditions_follow_what_is_found(api: StandInApi, seen: Any) -> None
         assert found["status"] == broken
         assert api.condition("gpu01", "GPUDegraded")["status"] == degraded
         since[len(since)] = found["lastTransitionTime"] == "2026-11-01T00:00:00Z"
-    assert list(since.values()) == [False, True, False, False]
+    assert list(since.values()) == [False, True, False, False, True]
     assert api.condition("gpu01", "Ready")["status"] == "True"
     assert {one for one in api.asked if not api.may(*one.split())} == set()
     assert set(api.asked) == {"get nodes", "patch nodes/status"}
@@ -186,7 +191,7 @@ def test_a_node_that_changes_all_the_time_is_not_tainted(
 def test_the_results_for_others_are_written(seen: Any, tmp_path: Path) -> None:
     look = ["fleet", "kubernetes-node", "--once", "--directory", str(tmp_path)]
     script = helm_chart.CHART / "files" / "envcheck-node-problem-detector.sh"
-    for demo, codes in ((BROKEN, (1, 0)), (HEALTHY, (0, 0)), (None, (2, 2))):
+    for demo, codes in ((BROKEN, (1, 0)), (DEGRADED, (0, 1)), (HEALTHY, (0, 0)), (None, (2, 2))):
         seen(demo)
         run(look)
         for condition, code in zip(("GPUBroken", "GPUDegraded"), codes, strict=True):
@@ -195,6 +200,14 @@ def test_the_results_for_others_are_written(seen: Any, tmp_path: Path) -> None:
             assert done.returncode == code
             assert len(done.stdout.splitlines()) == 1 and not done.stderr
     assert snapshots.load((tmp_path / "snapshot.json").read_bytes())
+
+
+def test_a_pod_that_was_not_given_the_gpus_says_nothing_of_the_node() -> None:
+    enter.prepare()
+    machine = case.machine(case.read(POD))
+    done = enter.run(machine, ["fleet", "kubernetes-node", "--once"])
+    assert done.code == 4, done.stderr
+    assert done.stdout.startswith(b"silent: the GPUs could not be judged: KRN-006 This container")
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 a[$(touch${IFS}hacked)] x", "0 1000000000 old"])
@@ -213,15 +226,17 @@ def test_it_outlives_an_api_server_that_is_away_and_ends_at_once(
 ) -> None:
     api.down = True
     argv = [sys.executable, "-m", "envcheck", "fleet", "kubernetes-node"]
-    argv += ["--conditions", "--node", "gpu01", "--metrics", "19842"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    argv += ["--conditions", "--node", "gpu01", "--metrics", str(port)]
     env = environment(KUBECONFIG=str(tmp_path / "kubeconfig"))
     with subprocess.Popen(
         argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=env
     ) as child:
         said = next(line for line in lines(child, child.stderr) if b"503" in line)
         assert said.startswith(b"envcheck: Kubernetes' API server refuses")
-        with urllib.request.urlopen("http://127.0.0.1:19842/metrics", timeout=PATIENCE) as answer:
-            assert b"envcheck_build_info" in answer.read()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+            assert b"envcheck_state{" in answer.read()
         assert child.poll() is None
         child.terminate()
         assert child.wait(PATIENCE) == 0

@@ -17,12 +17,13 @@ from ..values import duration, number
 from . import slurm_prolog
 
 if TYPE_CHECKING:
+    from ...findings.states import State
     from ...fleet.kubernetes.api import KubernetesNodes
     from ...fleet.kubernetes.health import NodeHealth
     from ...fleet.kubernetes.metrics import LatestReport
 
 AGAIN = 60.0  # seconds, after Kubernetes gave no answer
-_CODES = {"broken": ExitCode.PROBLEMS, "silent": ExitCode.COULD_NOT_LOOK}
+_CODES: dict[State, ExitCode] = {"broken": ExitCode.PROBLEMS, "silent": ExitCode.COULD_NOT_LOOK}
 
 EPILOG = """\
 The Helm chart (Dockerfiles/kubernetes) runs this in a DaemonSet.
@@ -94,6 +95,8 @@ def _report(
 
 def _look(directory: str | None, latest: LatestReport) -> NodeHealth:
     """Look at this node; envcheck's own failure is a state of its own."""
+    from msgspec import structs
+
     from ... import collection
     from ...checks.engine import diagnose
     from ...facts import snapshot as snapshots
@@ -103,8 +106,9 @@ def _look(directory: str | None, latest: LatestReport) -> NodeHealth:
     parts: dict[str, str | bytes] = {}
     try:
         snapshot = collection.collect().snapshot
-        latest.report = build(snapshot, diagnose(snapshot, health.CHECKS, []))
-        found = health.judge(latest.report)
+        report = build(snapshot, diagnose(snapshot, health.CHECKS, []))
+        found = health.judge(report)
+        latest.report = structs.replace(report, status=found.state)
         parts["snapshot.json"] = snapshots.dump(snapshot)
     except CouldNotLook as error:
         latest.report = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ... import safe_text
+from ...findings.states import State
 from ...reports.machine import gpu_phrase
 from ...reports.model import Report, status_of
 from ...reports.results import ReportedResult
@@ -22,7 +23,7 @@ class NodeHealth(NamedTuple):
     """state: broken, degraded, silent (nothing is known) or healthy. code: of the first check that
     says so."""
 
-    state: str
+    state: State
     sentence: str
     code: str = ""
 
@@ -38,8 +39,8 @@ class NodeHealth(NamedTuple):
 def judge(report: Report) -> NodeHealth:
     """The health that a report on CHECKS shows."""
     results = [one for one in report.results if may_drain(one.code) or _is_of_the_node(one)]
-    state = _state(results)
-    of_it = [one for one in results if _state([one]) == state]
+    state = status_of(results)
+    of_it = [one for one in results if status_of([one]) == state]
     if state in ("broken", "degraded"):
         return NodeHealth(state, _sentence(of_it), of_it[0].code)
     judged = any(one.area == "gpu" and one.outcome in ("pass", "warn") for one in results)
@@ -55,14 +56,10 @@ def _is_of_the_node(result: ReportedResult) -> bool:
     return any(one.cause == _OF_THE_NODE for one in result.findings)
 
 
-def _state(results: list[ReportedResult]) -> str:
-    state: str = status_of(results)
-    return {"problems": "broken", "could-not-look": "silent"}.get(state, state)
-
-
 def _sentence(results: list[ReportedResult]) -> str:
     """The first result in words, and how many more there are."""
     first, *more = results
-    words = first.findings[0].message if first.findings else first.reason
+    found = sorted(first.findings, key=lambda one: (one.level != "fail", not one.degrades))
+    words = found[0].message if found else first.reason
     others = f" (and {len(more)} more)" if more else ""
     return safe_text.one_line(f"{first.code} {words}")[:LONGEST] + others
