@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from ..bench.records import BenchResult, RowResult
+from ..bench.records import BenchResult
 from ..facts.snapshot import Snapshot
 from . import bench_table, html
 from . import bench_words as words
@@ -16,20 +15,7 @@ from .page_sections import page_section, problem_sections
 from .sections import Advice, ReportSection
 
 _ROWS = 40  # of the differences: the worst
-_SCALE = 0.1  # the least share that a bar's full length stands for
-
-
-class _Difference(NamedTuple):
-    """share: of the reference, that the row is above or below it. length: of its bar, -1 to 1."""
-
-    gpu: str
-    row: str
-    verdict: str
-    share: float
-    length: float
-    rate: str
-    number: str  # of the reference
-    reference: str
+_SCALE = 0.1  # the least difference that a bar's full length stands for
 
 
 def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
@@ -69,34 +55,14 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
 def sections(found: BenchResult, snapshot: Snapshot) -> Iterator[PageSection]:
     """The differences, and the tables of all rows."""
     gpus = gpu_names(snapshot)
-    compared = sorted(_differences(found, gpus), key=lambda one: one.share)[:_ROWS]
-    yield PageSection("differences", "Differences", "differences.html", {"rows": compared})
+    compared = [
+        (one.rate.median / reference.rate - 1, one, reference)
+        for one in found.rows
+        if one.rate is not None and (reference := words.reference_of(one)) is not None
+    ]
+    compared.sort(key=lambda one: one[0])
+    scale = max([_SCALE, *(abs(share) for share, _, _ in compared)])
+    data = {"rows": compared[:_ROWS], "scale": scale, "gpus": gpus, "words": words}
+    yield PageSection("differences", "Differences", "differences.html", data)
     for one in bench_table.sections(found, gpus, found.bench.left_out):
         yield page_section(one)
-
-
-def _differences(found: BenchResult, gpus: dict[str, str]) -> Iterator[_Difference]:
-    shares = {id(one): share for one in found.rows if (share := _share(one)) is not None}
-    scale = max([_SCALE, *map(abs, shares.values())])
-    for one in found.rows:
-        reference, row = words.reference_of(one), one.run.row
-        if id(one) in shares and reference is not None:
-            place = words.where(row, gpus)
-            yield _Difference(
-                gpu=f"GPU {place}" if row.gpus else place,
-                row=row.name,
-                verdict=one.verdict,
-                share=shares[id(one)],
-                length=shares[id(one)] / scale,
-                rate=words.rate_of(one),
-                number=words.number(reference.rate),
-                reference=words.reference_in_words(reference),
-            )
-
-
-def _share(one: RowResult) -> float | None:
-    """By how much of its reference a row is above it; None without one."""
-    reference = words.reference_of(one)
-    if reference is None or one.rate is None:
-        return None
-    return one.rate.median / reference.rate - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -21,49 +21,27 @@ from ..facts.view import show
 from .bench_progress import duration
 from .plain import is_proof, ranges, together
 
-_UNITS = {
-    "c": "°C",
-    "gbps": "Gbit/s",
-    "gts": "GT/s",
-    "mbit": "Mbit/s",
-    "mhz": "MHz",
-    "percent": "%",
-    "tflops": "TFLOP/s",
-    "w": "W",
-}
-_SECONDS = {"us": 1e-6, "seconds": 1.0}
-_MIB = {"kib": 1 / 1024, "mib": 1.0}
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
 _ITEM = re.compile(r"(machine|target)\.(\w+)\.(\w+)\[(\d{1,6})\]")
 _IN_UNIT = re.compile(r" in (?:GiB|MiB|MHz|W|Gbit/s|GT/s)\b")
 
 
-class EvidenceLine(NamedTuple):
-    """proof: a program's or the kernel's own words."""
-
-    text: str
-    proof: bool
-
-
-def evidence_lines(evidence: Iterable[Evidence], snapshot: Snapshot) -> Iterator[EvidenceLine]:
-    """The same fact of several devices in one line: "temperature: 86 °C (GPU 3), 88 °C (GPUs 4, 5)"."""
+def evidence_lines(evidence: Iterable[Evidence], snapshot: Snapshot) -> Iterator[tuple[str, bool]]:
+    """The same fact of several devices in one line: "temperature: 86 °C (GPU 3), 88 °C (GPUs 4, 5)"; and
+    whether it is a program's or the kernel's own words."""
     same = together((words_of(one.fact), one) for one in evidence)
     for words, facts in same.items():
         values = together((value_of(one.fact, one.value), one.fact) for one in facts)
-        texts = [
-            f"{value} ({places})"
-            if len(values) > 1 and (places := _places(at, snapshot))
-            else value
-            for value, at in values.items()
-        ]
-        text = ", ".join(texts)
-        proof = is_proof(facts[0])
-        yield EvidenceLine(words.format(text) if "{}" in words else f"{words}: {text}", proof)
+        places = {value: _places(at, snapshot) for value, at in values.items()}
+        several = len(values) > 1
+        text = ", ".join(f"{one} ({at})" if several and at else one for one, at in places.items())
+        line = words.replace("{}", text) if "{}" in words else f"{words}: {text}"
+        yield line, is_proof(facts[0])
 
 
 @cache
 def _named() -> dict[str, str]:
-    """{name of a fact, or a word of it: what it is called}"""
+    """{name of a fact, a word of it, or its end, "_mhz": what it is called, "1 MHz"}"""
     return {row["name"]: row["words"] for row in table("fact_words")}
 
 
@@ -95,36 +73,34 @@ def _spelt(name: str) -> str:
 
 def value_of(path: str, value: str) -> str:
     """ "345 MHz", "21 min"; records as their facts."""
-    _, unit = _stem(path.rpartition(".")[2])
     if value.startswith('{"'):
         return _records(value)
-    parts = value.split(", ")
-    return ", ".join(
-        _with_unit(float(one), unit) if _NUMBER.fullmatch(one) else _enumerated(one)
-        for one in parts
-    )
-
-
-def _enumerated(value: str) -> str:
-    return _named().get(value, value) if "_" in value else value
+    _, unit = _stem(path.rpartition(".")[2])
+    parts = [
+        _with_unit(float(one), unit)
+        if _NUMBER.fullmatch(one)
+        else _named().get(one if "_" in one else "", one)
+        for one in value.split(", ")
+    ]
+    return ", ".join(parts)
 
 
 def _stem(name: str) -> tuple[str, str]:
-    """A fact's name without its unit, and the unit."""
+    """A fact's name without its unit, and the unit, "1 MHz"."""
     stem, _, end = name.rpartition("_")
-    return (stem, end) if stem and end in {**_UNITS, **_SECONDS, **_MIB} else (name, "")
+    unit = _named().get(f"_{end}", "") if stem else ""
+    return (stem, unit) if unit else (name, "")
 
 
 def _with_unit(number: float, unit: str) -> str:
-    if unit in _SECONDS:
-        return duration(number * _SECONDS[unit])
-    if unit in _MIB:
-        mib = number * _MIB[unit]
-        return f"{mib / 1024:,.1f} GiB" if mib >= 1024 else f"{mib:,.4g} MiB"
+    factor, _, name = unit.partition(" ")
+    number *= float(factor or 1)
+    if name == "s":
+        return duration(number)
+    if name == "MiB" and number >= 1024:
+        return f"{number / 1024:,.1f} GiB"
     shown = f"{number:,.1f}".removesuffix(".0")
-    if not unit:
-        return shown if abs(number) >= 10_000 else shown.replace(",", "")
-    return f"{shown} {_UNITS[unit]}"
+    return f"{shown} {name}" if name else shown if number >= 10_000 else shown.replace(",", "")
 
 
 def _records(value: str) -> str:
@@ -143,12 +119,10 @@ def _records(value: str) -> str:
 
 def _places(paths: Iterable[str], snapshot: Snapshot) -> str:
     """ "GPUs 3, 5": the devices that facts are about, by nvidia-smi's numbers."""
-    names = list(filter(None, (_device(path, snapshot) for path in paths)))
-    numbers = [one for one in names if isinstance(one, int)]
-    shown = (
-        [f"GPU{'s' if len(numbers) > 1 else ''} {ranges(sorted(set(numbers)))}"] if numbers else []
-    )
-    return ", ".join([*shown, *(one for one in names if isinstance(one, str))])
+    names = [_device(path, snapshot) for path in paths]
+    numbers = sorted({one for one in names if isinstance(one, int)})
+    gpus = f"GPU{'s' * (len(numbers) > 1)} {ranges(numbers)}" if numbers else ""
+    return ", ".join(filter(None, (gpus, *(one for one in names if isinstance(one, str)))))
 
 
 def _device(path: str, snapshot: Snapshot) -> int | str | None:

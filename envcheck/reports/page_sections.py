@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ..facts.base import known
 from ..facts.kernel import Kernel
 from ..facts.snapshot import Snapshot
-from ..findings.model import Outcome
 from .bench_progress import duration
 from .evidence_words import evidence_lines
 from .headlines import gpu_indices
@@ -22,32 +20,9 @@ OUTCOME_WORDS = {**WORDS, "skipped": "skipped"}
 _EVIDENCE, _PROBLEMS = 24, 60
 
 
-class ProblemRow(NamedTuple):
-    """A row of the table that a page begins with. machines: their names, folded. when: since when, or when
-    last, "" where that is not known. in_place: what the machines have in common. more: below "What to do"."""
-
-    outcome: Outcome
-    word: str
-    code: str
-    what: str
-    where: str = ""
-    when: str = ""
-    to_do: str = ""
-    code_link: str = ""
-    machines: str = ""
-    machine_link: str = ""
-    in_place: str = ""
-    more: Sequence[str] = ()
-    commands: Sequence[str] = ()
-
-
 def page_section(one: ReportSection) -> PageSection:
     data = {"summary": one.summary, "blocks": one.blocks}
     return PageSection(one.id, one.title, "section.html", data, one.count)
-
-
-def problem_table(rows: Sequence[ProblemRow], title: str) -> PageSection:
-    return PageSection("problems", title, "problems.html", {"rows": rows}, str(len(rows)))
 
 
 def problem_sections(
@@ -61,11 +36,11 @@ def problem_sections(
     outcomes = {one.outcome for one in found}
     titles = {"fail": "Problems", "warn": "Warnings"}
     title = next((titles[one] for one in titles if one in outcomes), "Not checked")
-    yield problem_table([_row(one, snapshot) for one in found[:_PROBLEMS]], title)
     data = {
         "problems": [
             (
                 one,
+                _when(one, snapshot),
                 code_ranges(other.code for other in one.follows),
                 list(evidence_lines(one.evidence[:_EVIDENCE], snapshot)),
             )
@@ -76,22 +51,8 @@ def problem_sections(
         "root": root,
         "words": OUTCOME_WORDS,
     }
+    yield PageSection("problems", title, "problems.html", data, str(len(found)))
     yield PageSection("details", "Evidence and what to do", "details.html", data)
-
-
-def _row(one: ReportedProblem, snapshot: Snapshot) -> ProblemRow:
-    others = one.where[:1] if len(one.where) == 1 else [f"{len(one.where)} places"]
-    what = one.headline.removeprefix(one.devices).strip() or one.message
-    return ProblemRow(
-        outcome=one.outcome,
-        word=OUTCOME_WORDS[one.outcome],
-        code=one.code,
-        what=what,
-        where=one.devices or ("".join(others) if one.where else ""),
-        when=_when(one, snapshot),
-        to_do=one.remedy.text if one.remedy else "",
-        code_link=f"#{one.id}",
-    )
 
 
 def _when(one: ReportedProblem, snapshot: Snapshot) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from envcheck.fleet import hosts
 from envcheck.fleet.model import FleetResult, MachineChange, SharedFault
 from envcheck.fleet.reports import page
-from envcheck.fleet.reports.problem_rows import problem_rows
+from envcheck.fleet.reports.problem_rows import problem_table
 from envcheck.fleet.result import result
 
 
@@ -63,9 +63,11 @@ def test_what_a_place_shares_is_before_what_single_machines_have() -> None:
             )
         ],
     )
-    first, second = problem_rows(found, {"gpu0": "gpu0.html"})
-    assert (first.code, first.in_place, first.when) == ("NET-001", "4 of 5 in r1 (rack)", "")
-    assert (second.where, second.machine_link, second.when) == ("GPU 3", "gpu0.html", "new")
+    first, second = problem_table(found, {"gpu0": "gpu0.html"}).data["rows"]
+    assert (first["group"].code, first["places"], first["since"]) == ("NET-001", [fault], "")
+    assert second["places"] == [] and second["since"] == "new" and second["page"] == "gpu0.html"
+    shown = Reading(page.render(found)).text
+    assert "4 of 5 in r1 (rack)" in shown and "GPU 3 kernel module" in shown
 
 
 @pytest.mark.parametrize(

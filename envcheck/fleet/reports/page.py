@@ -12,11 +12,11 @@ from ...exit_codes import UsageError
 from ...install import durable
 from ...reports import html
 from ...reports.html import Masthead
-from ...reports.page_sections import page_section, problem_table
+from ...reports.page_sections import page_section
 from ..folder import file_name
 from ..model import FleetResult
 from . import words
-from .problem_rows import problem_rows
+from .problem_rows import problem_table
 from .sections import sections
 from .text import worst
 
@@ -50,11 +50,7 @@ def render(result: FleetResult) -> str:
         f"envcheck: {words.machines(result.counts.machines)}",
         head,
         [
-            *(
-                [problem_table(rows, "What is wrong")]
-                if (rows := problem_rows(result, pages))
-                else []
-            ),
+            *([problem_table(result, pages)] if result.groups or result.shared else []),
             *(page_section(one) for one in sections(result, verbose=True, pages=pages)),
         ],
         foot=f"envcheck {result.envcheck}",
