@@ -63,8 +63,7 @@ def _of_machine(
     solved = [words for kind, words in had.items() if kind not in has]
     better = _STATES.index(after.state) - _STATES.index(before.state)
     if added or better < 0:
-        named = after.state if after.state in ("broken", "degraded") else "problem"
-        kind = named if better < 0 else "problem"
+        kind = after.state if better < 0 and after.state != "silent" else "problem"
         yield MachineChange(machine=name, kind=kind, problems=added)
     if solved or better > 0:
         kind = "healthy" if better > 0 and after.state == "healthy" else "solved"
