@@ -12,7 +12,7 @@ from envcheck.attributes.values import GPUS, NICS
 from envcheck.checks.registry import all_checks
 from envcheck.data import table
 from envcheck.findings.states import degrades, is_less
-from envcheck.fleet.changes import changes
+from envcheck.fleet.changes import Compared, changes
 from envcheck.fleet.model import JudgedMachine
 from envcheck.fleet.reports.sections import about
 from envcheck.fleet.result import result
@@ -70,8 +70,8 @@ def states(machines: list[JudgedMachine]) -> list[str]:
     ],
 )
 def test_a_turn_of_the_state_is_a_change(before: str, after: str, kinds: list[str]) -> None:
-    found = changes([machine("a", state=before)], [machine("a", state=after)])
-    assert [one.kind for one in found] == kinds
+    looks = [Compared([machine("a", state=state)], [], [], []) for state in (before, after)]
+    assert [one.kind for one in changes(*looks)] == kinds
 
 
 @pytest.mark.parametrize(
