@@ -11,7 +11,7 @@ PRIORITIES = range(8)
 # iproute2's dcb, else mlnx-tools' mlnx_qos, which answers both questions at once.
 _QUESTIONS = {"dcb": ("pfc show dev", "app show dev"), "mlnx_qos": ("-i",)}
 _PFC = re.compile(r"^prio-pfc (.+)", re.M)  # "0:off 1:off 2:off 3:on"
-_PFC_OF_MLNX_QOS = re.compile(r"^\s+enabled((?: +[01]){8})", re.M)
+_PFC_OF_MLNX_QOS = re.compile(r"^[ \t]+enabled((?: +[01]){8})", re.M)
 _TRUST = re.compile(r"^Priority trust state: (pcp|dscp)", re.M)
 
 
