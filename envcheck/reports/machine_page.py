@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ..checks.registry import area_title
@@ -20,7 +20,6 @@ from .results import ReportedResult
 from .sections import ReportSection
 
 _DEVICES = 128
-_ITEMS = 3  # of the verdict: the table below has all
 
 
 def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = "") -> str:
@@ -52,7 +51,7 @@ def _masthead(report: Report, snapshot: Snapshot, name: str, back: str) -> Masth
         title=name or (hostname if not hostname.startswith("<") else "") or "This machine",
         kind=found.sign,
         word=word[:1].upper() + word[1:],
-        items=_first(found.items) if found.lead else [],
+        items=found.items if found.lead else [],
         about=machine.summary or "nothing is known of it",
         back=(back, "All machines") if back else ("", ""),
         simulated=report.simulated,
@@ -63,11 +62,6 @@ def _masthead(report: Report, snapshot: Snapshot, name: str, back: str) -> Masth
             ("Target", target.summary if target is not None else ""),
         ],
     )
-
-
-def _first(items: Sequence[str]) -> list[str]:
-    more = len(items) - _ITEMS
-    return [*items[:_ITEMS], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _machine(snapshot: Snapshot, report: Report) -> PageSection:
