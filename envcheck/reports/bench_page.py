@@ -45,7 +45,7 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
             differing,
             *problem_sections(report.results, snapshot),
             *rates,
-            page_section(ReportSection("again", "Again", "", [again])),
+            page_section(ReportSection("again", "Run again", "", [again])),
         ],
         foot=f"envcheck {report.envcheck}",
         styles=["machine.css"],

@@ -31,7 +31,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
 _LOOKS = (Path(__file__).parent / "browser_looks.js").read_text()
-PATIENCE = 20_000  # milliseconds
+PATIENCE = 300_000  # milliseconds: far beyond what a busy machine needs
 NOTHING = "(nothing was copied)"
 
 

@@ -86,7 +86,7 @@ def test_buttons_copy_and_links_lead_somewhere(chromium: Chromium, tmp_path: Pat
 
 
 def test_words_filter_the_machines(chromium: Chromium, tmp_path: Path) -> None:
-    found = fleet_results.everything()
+    found = fleet_results.everything(100)
     with chromium.open(fleet(tmp_path, found)) as opened:
         rows = opened.page.locator("#machines tbody tr:visible")
         assert rows.count() == len(found.machines)
