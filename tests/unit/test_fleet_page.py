@@ -8,7 +8,7 @@ from html_reading import Reading, problems
 from msgspec.structs import replace
 
 from envcheck.fleet import hosts
-from envcheck.fleet.model import FleetResult, MachineChange, SharedFault
+from envcheck.fleet.model import FleetResult, SharedFault
 from envcheck.fleet.reports import page
 from envcheck.fleet.reports.problem_rows import problem_table
 from envcheck.fleet.result import result
@@ -53,19 +53,19 @@ def test_what_a_place_shares_is_before_what_single_machines_have() -> None:
     )
     found = fleet_results.fleet_result(
         [fleet_results.machine(name, "broken") for name in names],
-        groups=[fleet_results.group(names[:1]), fleet_results.group(names, "NET-001")],
-        shared=[fault],
-        since=[
-            MachineChange(
-                machine="gpu0",
-                kind="failed",
-                problems=["DRV-002 kernel module and libraries do not match"],
-            )
+        groups=[
+            replace(fleet_results.group(names[:1]), first_seen="2026-02-03T04:05:06Z"),
+            fleet_results.group(names, "NET-001"),
         ],
+        shared=[fault],
     )
     first, second = problem_table(found, {"gpu0": "gpu0.html"}).data["rows"]
     assert (first["group"].code, first["places"], first["since"]) == ("NET-001", [fault], "")
-    assert second["places"] == [] and second["since"] == "new" and second["page"] == "gpu0.html"
+    assert (
+        second["places"] == []
+        and second["since"] == "2026-02-03 04:05"
+        and second["page"] == "gpu0.html"
+    )
     shown = Reading(page.render(found)).text
     assert "4 of 5 in r1 (rack)" in shown and "GPU 3 kernel module" in shown
 

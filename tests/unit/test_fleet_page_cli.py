@@ -34,7 +34,10 @@ def test_pages_go_where_output_says_and_none_is_stale(
         "index.html",
     ]
     index = (pages / "index.html").read_text()
-    assert 'href="%2561%252Fb.html"' in index and "All 2 machines are healthy" in index
+    assert (
+        'href="%2561%252Fb.html"' in index
+        and "None broken, degraded or silent of 2 machines" in index
+    )
     assert 'href="index.html"' in (pages / "gpu1.html").read_text()
 
     FleetFolder(snapshots).file("gpu1").unlink()

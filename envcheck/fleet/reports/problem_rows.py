@@ -11,21 +11,10 @@ from ..model import FleetResult, ProblemGroup, SharedFault
 from . import words
 from .sections import STATES, short_names
 
-_NEW = ("failed", "problem", "new")  # kinds of changes after which a problem is there
-
 
 def problem_table(result: FleetResult, pages: Mapping[str, str]) -> PageSection:
     """pages: {machine: the address of its page}."""
-    new = {
-        (change.machine, text)
-        for change in result.since or ()
-        if change.kind in _NEW
-        for text in change.problems
-    }
     rows = [_of_group(group, result, pages) for group in result.groups]
-    for group, row in zip(result.groups, rows, strict=True):
-        text = f"{group.code} {group.headline or group.title}"
-        row["since"] = "new" if all((name, text) in new for name in group.machines) else ""
     joined = [fault for row in rows for fault in row["places"]]
     of_places = [_of_place(fault) for fault in result.shared if fault not in joined]
     rows = [*of_places, *sorted(rows, key=lambda row: not row["places"])]
@@ -45,6 +34,7 @@ def _of_group(group: ProblemGroup, result: FleetResult, pages: Mapping[str, str]
     return _names(group.machines) | {
         "state": STATES[state],
         "group": group,
+        "since": words.minute(group.first_seen),
         "page": pages.get(group.machines[0], "") if len(group.machines) == 1 else "",
         "devices": devices.pop() if len(devices) == 1 else "",
         "places": [

@@ -155,7 +155,12 @@ def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
 
 def since(first_seen: str) -> str:
     """ "; first seen 2026-01-01 00:00"."""
-    return f"; first seen {first_seen[:16].replace('T', ' ')}" if first_seen else ""
+    return f"; first seen {minute(first_seen)}" if first_seen else ""
+
+
+def minute(time: str) -> str:
+    """ "2026-01-01 00:00" of a Snapshot's time; "" of none."""
+    return time[:16].replace("T", " ")
 
 
 def split(found: Split) -> str:
