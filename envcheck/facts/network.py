@@ -74,6 +74,6 @@ class Network(Facts, frozen=True, kw_only=True):
     verbs_nodes: Maybe[list[str]] = NOT_COLLECTED  # /dev/infiniband/uverbs*, to open adapters by
     settings: Maybe[list[ProgramSetting]] = NOT_COLLECTED
     own_addresses: Maybe[list[str]] = NOT_COLLECTED  # of this machine's name, in /etc/hosts
-    own_interface: Maybe[str] = NOT_COLLECTED  # in whose network the first of these lies
+    own_interface: Maybe[str] = NOT_COLLECTED  # in whose network the first lies; "": nowhere here
     firewall: Maybe[str] = NOT_COLLECTED  # "ufw", "firewalld"; "" where none keeps machines out
     nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables

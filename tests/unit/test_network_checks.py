@@ -274,6 +274,7 @@ def test_the_gid_that_an_older_nccl_takes(version: str, gids: list[int], key: st
         ("127.0.1.1", None, 1, "skipped", ""),
         ("10.0.0.1", "eth0", 2, "pass", ""),
         ("10.0.0.1", "gone0", 2, "pass", ""),  # an interface that the Snapshot does not have
+        ("100.65.12.7", "", 2, "warn", "which no interface here has"),
         ("172.17.0.1", "docker0", 2, "warn", "in the network of docker0"),
     ],
 )
@@ -283,7 +284,7 @@ def test_a_name_of_the_machine_s_own(
     found = networks.network(
         interfaces=[LO, ETH0, networks.DOCKER0],
         own_addresses=[address],
-        own_interface=inside or ABSENT,
+        own_interface=ABSENT if inside is None else inside,
         nodes=nodes,
     )
     result = judge(found, "NET-011")

@@ -216,6 +216,7 @@ def test_a_program_that_hangs_is_asked_once(
         ("10.1.2.3 node1.cluster node1", "ens3"),
         ("127.0.1.1 node1", None),
         ("999.1 node1", None),
+        ("10.1.2.9 node1", ""),  # which no interface has
         ("10.1.2.3 other", None),
     ],
 )
@@ -229,6 +230,8 @@ def test_the_interface_of_the_machine_s_own_name(
         "docker0 000011AC 00000000 0001 0 0 0 0000FFFF 0 0 0",
     ]
     tree.write("/proc/net/route", "\n".join(routes) + "\n")
+    here = ("127.0.0.1", "127.0.1.1", "172.17.0.1", "10.1.2.3", "999.1")
+    tree.write("/proc/net/fib_trie", "".join(f"  |-- {one}\n     /32 host LOCAL\n" for one in here))
     tree.write("/etc/hosts", f"127.0.0.1 localhost\n{hosts}\n")
     assert known(probe(tree).own_interface) == inside
 

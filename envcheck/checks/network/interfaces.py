@@ -92,12 +92,18 @@ OWN_INNER = OWN_NAME.variant(
     sentence="/etc/hosts has this machine's name as {addresses}, which is in the network of {interface}, in a"
     " job of {nodes} machines: Gloo takes that address, and no other machine can reach it.",
 )
+OWN_ELSEWHERE = OWN_NAME.variant(
+    "own-name-is-elsewhere",
+    headline="the machine's name leads to an address that it does not have",
+    sentence="/etc/hosts has this machine's name as {addresses}, which no interface here has, in a job of"
+    " {nodes} machines: Gloo takes 127.0.0.1 instead, and the others end with 'Connection refused'.",
+)
 
 
 @check(
     "NET-011",
     title="The machine's name leads to the network",
-    causes=[OWN_NAME, OWN_INNER],
+    causes=[OWN_NAME, OWN_INNER, OWN_ELSEWHERE],
     about="Gloo, and what builds on it, tells the others the address that its machine's own name has. In"
     " /etc/hosts of Debian and Ubuntu that is 127.0.1.1; it may be a bridge of containers, too."
     " Judged in a job of several machines.",
@@ -114,10 +120,10 @@ def own_name(view: SnapshotView) -> Verdicts:
     own, good = known(facts.own_interface), common.best(list(every.values()))
     inner = own in every and good is not None and not common.is_real(every[own], every)
     local = bool(addresses) and all(one.startswith(("127.", "::1")) for one in addresses)
-    if named or not (local or inner):
+    if named or not (local or inner or (addresses and own == "")):
         yield Passed(f"Gloo takes {named.value}" if named else ", ".join(addresses) or "not there")
         return
-    yield (OWN_NAME if local else OWN_INNER).found(
+    yield (OWN_NAME if local else OWN_INNER if inner else OWN_ELSEWHERE).found(
         about_file("/etc/hosts"),
         [view.evidence(f"seen.network.{name}") for name in ("own_addresses", "nodes")],
         commands=[

@@ -34,6 +34,7 @@ _PROCESSES = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
 )
 _VALUE_LIMIT = 4096  # characters
+_LOCAL = re.compile(r"\|-- ([\d.]{7,15})\n +/32 host LOCAL")
 _FILE_LIMIT = 1 << 20  # bytes
 _WHOLE = re.compile(r"^-A ufw-user-input -s \S+ -j ACCEPT", re.M)  # every port, of some machines
 
@@ -96,10 +97,13 @@ def own_addresses(context):
 
 
 def own_interface(context):
-    """The interface in whose network the first of these lies, by the routes that need no gateway."""
+    """The interface in whose network the first of these lies, by its route; "" where no interface has it."""
     given = [one for one in own_addresses(context) if one.count(".") == 3]
     if not given:
         return unavailable("absent", "/etc/hosts has no such address")
+    local = _LOCAL.findall(context.text("/proc/net/fib_trie"))
+    if local and given[0] not in local:
+        return ""
     (address,) = struct.unpack("=I", socket.inet_aton(given[0]))
     networks = []
     for line in context.read(interfaces.ROUTES).splitlines()[1:]:
