@@ -66,14 +66,13 @@ def counted(view: SnapshotView) -> Verdicts:
     congested = []
     for device, port in active:
         name = common.named([(device, port)])
-        others = [p for d, p in active if d.board == device.board and p is not port]
         now = _now(seconds, port)
         if now["congestion"]:
             congested.append(f"{name} ({_shown(now['congestion'])})")
         for cause, numbers in (
             (GROWING, now["link"]),
             (LOSS, now["loss"]),
-            (ERRORS, {} if now["link"] else _before(facts, port, others)),
+            (ERRORS, {} if now["link"] else _before(facts, (device, port), active)),
         ):
             if numbers:
                 yield cause.found(
@@ -100,13 +99,15 @@ def _now(seconds: float, port: RdmaPort) -> dict[str, dict[str, int]]:
     return found
 
 
-def _before(facts: Network, port: RdmaPort, others: list[RdmaPort]) -> dict[str, int]:
+def _before(facts: Network, one: common.Port, active: list[common.Port]) -> dict[str, int]:
     """{counter: number} of all, where one is too many for this uptime and far beyond the other ports'."""
-    hours, has = (known(facts.uptime_s) or 0) / 3600, port.counters
+    hours, has = (known(facts.uptime_s) or 0) / 3600, one[1].counters
     link = {name: has[name] for name in _ROWS if name in has and _ROWS[name]["kind"] == "link"}
     for name, number in link.items():
         least, rate = _ROWS[name]["least"], _ROWS[name]["per_hour"]
-        far = all(number >= _FAR * other.counters.get(name, 0) for other in others)
-        if rate and number >= int(least) and number > float(rate) * hours and far:
+        if not rate or number < int(least) or number <= float(rate) * hours:
+            continue
+        others = [p for d, p in active if d.board == one[0].board and p is not one[1]]
+        if all(number >= _FAR * other.counters.get(name, 0) for other in others):
             return link
     return {}
