@@ -94,7 +94,7 @@ OWN_INNER = OWN_NAME.variant(
 )
 OWN_ELSEWHERE = OWN_NAME.variant(
     "own-name-is-elsewhere",
-    headline="the machine's name leads to an address that it does not have",
+    headline="no interface has the address of the machine's name",
     sentence="/etc/hosts has this machine's name as {addresses}, which no interface here has, in a job of"
     " {nodes} machines: Gloo takes 127.0.0.1 instead, and the others end with 'Connection refused'.",
 )
