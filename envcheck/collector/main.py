@@ -8,6 +8,7 @@ import signal
 import sys
 
 from . import options as kernel_options
+from . import redact
 from .documents import document, here, snapshot
 from .facts import dumps
 from .run import BadTarget, Run
@@ -26,13 +27,14 @@ class Request(object):
     target: a path. inside: a file that says which container is the target. probes: names, None for all.
     probe_files: {name: path} of other packages' probes. deadline: seconds, instead of each probe's own.
     kernels: the fields of an Options, None where nothing is to run on a GPU. work: {"seconds", "bench" or
-    "soak": what to do after all else}. seen: a file of documents whose sections need no second look.
-    events: a pipe for what the work reports. frame: the cookie of a collector inside a container.
+    "soak": what to do after all else}. network: what network.py is to test, instead of a Snapshot. seen: a
+    file of documents whose sections need no second look. events: a pipe for what the work reports. frame:
+    the cookie of a collector inside a container.
     """
 
     def __init__(self, **fields):
         self.target = self.inside = self.probes = self.deadline = None
-        self.kernels = self.work = self.events = self.frame = None
+        self.kernels = self.work = self.events = self.frame = self.network = None
         self.probe_files = {}
         self.seen = None
         self.pynvml = BUNDLED_PYNVML
@@ -97,6 +99,9 @@ def _report(request, parent, look):
     """Write the snapshot of the (documents, names to redact) of ``look()``: the exit status."""
     try:
         documents, names = look()
+        if request.network:
+            _write(dumps(redact.scrub(documents)).encode("ascii") + b"\n")
+            return 0
         if request.frame:  # from inside a container, to be redacted outside
             whole, _values = snapshot(documents, keep=True)
             answer = {"result": {"snapshot": whole, "names": here()}}
@@ -165,6 +170,10 @@ def _look(request, reports, parent):
     if request.work is not None:
         signal.signal(signal.SIGINT, _stopping(run))
     try:
+        if request.network:
+            from . import network
+
+            return network.collect(run), run.names
         return run.collect(), run.names
     finally:
         run.close()

@@ -1,0 +1,212 @@
+"""The program of one machine, in the target's interpreter: see the package."""
+
+import os
+import time
+
+from ... import framework
+from ...runtime import process
+from ...worker import messages
+from ...worker.parent import Limits, Worker
+from ..running.records import CouldNotRun
+from . import interfaces, meeting, pair, partner, rounds, together
+
+MODULE = __name__  # which worker.command runs
+_SHORTEST, _LONGEST = 2.0, 60.0  # seconds of a round
+_TOGETHER = 8  # rounds' time for all together
+_PAUSE = 0.03  # between two looks at children: with many machines on one computer each look counts
+
+
+class _Step(object):
+    """A child that runs one function of this package. facts: what it reported, key by key."""
+
+    def __init__(self, torch, function, spec, seconds, environ=None):
+        def work():
+            tell = messages.Writer(os.dup(1))
+            os.dup2(2, 1)
+            os.environ.update(environ or {})
+            try:
+                function(torch, spec, tell)
+                tell.done()
+            except Exception as error:
+                tell.done(outcome="error", reason=messages.describe(error))
+            os._exit(0)
+
+        self.facts = {}
+        name = function.__module__.rpartition(".")[2]
+        child = process.Child([name], seconds, own_session=False, tied=True, work=work)
+        self._worker = Worker(child, Limits(), self._take)
+
+    def _take(self, _kind, value, key):
+        if key == "collective":
+            self.facts.setdefault(key, []).append(value)
+        elif isinstance(value, dict):
+            self.facts.update(value)
+
+    def runs(self):
+        return self._worker.step()
+
+    def stop(self):
+        self._worker.stop()
+
+    def report(self):
+        """Its facts, and how it ended: in which step, where it did not come to its end."""
+        worker = self._worker
+        found = dict(self.facts, outcome=worker.outcome)
+        if worker.outcome != "ok":
+            words = worker.reason or worker.evidence
+            found.update(step=(worker.stage or ("",))[0], reason=messages.one_line(words))
+        return found
+
+
+def work(params, tell):
+    """params: {"name", "peers": [[name, address]], "pairs": [[[a, b]]] of each round, None: the circle's,
+    "named": the first round in which they use the interface that leads to the others, whatever their names
+    say, "together": [index], "port", "gpus": number, "patience": seconds until the others are there}."""
+    began = time.monotonic()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    torch, problem = framework.load("torch")
+    if torch is None:
+        raise CouldNotRun("import torch: %s" % problem)
+    if not torch.distributed.is_available():
+        raise CouldNotRun("its torch is built without torch.distributed")
+    machine = _Machine(torch, params, tell)
+    tell.begin(torch=str(torch.__version__), **machine.about())
+    start, slot = machine.meet(time.monotonic() - began)
+    tell.result({"slot": slot}, "machine")
+    machine.work(start, slot)
+
+
+class _Machine(object):
+    def __init__(self, torch, params, tell):
+        self._torch, self._params, self._tell = torch, params, tell
+        self._peers = params["peers"]
+        names = [name for name, _address in self._peers]
+        self._index = names.index(params["name"])
+        self._gpus = params["gpus"]
+
+    def about(self):
+        others = [
+            address for place, (_name, address) in enumerate(self._peers) if place != self._index
+        ]
+        found = interfaces.facts(others[0] if others else "127.0.0.1")
+        return dict(found, reached_at=self._peers[self._index][1])
+
+    @property
+    def _is_again(self):
+        return self._params["pairs"] is not None
+
+    def meet(self, imported):
+        """(when the first round begins, its seconds)."""
+        params, hubs = self._params, meeting.hubs(len(self._peers))
+        patience = params["patience"]
+        common = {"machines": len(self._peers), "patience": patience, "index": self._index}
+        steps = []
+        needs = self._rehearse()
+        if self._index in hubs:
+            port = params["port"] + hubs.index(self._index)
+            spec = dict(common, port=port, quiet=10.0 + 2 * imported)
+            steps.append(self._step(meeting.host, spec, patience + 10.0))
+        for number, hub in enumerate(hubs):
+            address = "127.0.0.1" if hub == self._index else self._peers[hub][1]
+            spec = dict(common, address=address, port=params["port"] + number, needs=needs)
+            steps.append(self._step(meeting.join, spec, patience))
+        while True:
+            running = [one.runs() for one in steps]
+            found = [one.facts["slot"] for one in steps if "slot" in one.facts]
+            if found:
+                now = time.monotonic()
+                self._waiting = steps
+                return now + 0.5, found[0]
+            if not any(running):
+                reasons = [one.report().get("reason", "") for one in steps]
+                raise CouldNotRun("no common start with the others: %s" % max(reasons, key=len))
+            time.sleep(_PAUSE)
+
+    def _rehearse(self):
+        """Seconds for a round, by one on this machine's loopback while the others do the same."""
+        began, port = time.monotonic(), self._params["port"] + 5
+        if self._gpus:
+            return 20.0  # NCCL joins no GPU with itself
+        spec = {"place": ["127.0.0.1", port], "seconds": _LONGEST, "gpu": None}
+        own = {"GLOO_SOCKET_IFNAME": "lo"}
+        steps = [self._step(pair.run, dict(spec, rank=rank), _LONGEST, own) for rank in (0, 1)]
+        while sum(one.runs() for one in steps):
+            time.sleep(_PAUSE)
+        failed = [one.report() for one in steps if one.report()["outcome"] != "ok"]
+        if failed:
+            raise CouldNotRun("it fails with itself, without a network: %s" % failed[0]["reason"])
+        return min(_LONGEST, max(_SHORTEST, 1.0 + time.monotonic() - began))
+
+    def _step(self, function, spec, seconds, environ=None):
+        return _Step(self._torch, function, spec, seconds, environ)
+
+    def work(self, start, slot):
+        plan = self._plan()
+        for number, other in enumerate(plan):
+            begin = start + number * slot
+            self._wait(begin)
+            if other is not None:
+                self._tell.stage("round %d" % number, "pair")
+                self._tell.result(self._meet_one(number, other, begin + slot - 0.1), "pair")
+        for step in self._waiting:
+            step.stop()
+        if self._index in self._params["together"]:
+            self._wait(start + len(plan) * slot)
+            self._tell.result(self._all(slot * _TOGETHER), "together")
+
+    def _plan(self):
+        """This machine's partner in each round, None where it rests."""
+        if not self._is_again:
+            count = len(self._peers)
+            return [partner(self._index, one, count) for one in rounds(count)]
+        found = []
+        for pairs in self._params["pairs"]:
+            mine = [one for one in pairs if self._index in one]
+            found.append(mine[0][mine[0][0] == self._index] if mine else None)
+        return found
+
+    def _wait(self, until):
+        for step in self._waiting:
+            step.runs()
+        time.sleep(max(0.0, until - time.monotonic()))
+
+    def _meet_one(self, number, other, until):
+        """In rounds that are tried again, the other one of the two keeps the store."""
+        first = (max if self._is_again else min)(self._index, other)
+        seconds = until - time.monotonic()
+        spec = {
+            "rank": int(first != self._index),
+            "place": [self._peers[first][1], self._params["port"] + 10 + number],
+            "seconds": seconds,
+            "gpu": number % self._gpus if self._gpus else None,
+        }
+        named = self._is_again and number >= self._params["named"]
+        own = self._interface() if named else {}
+        step = self._step(pair.run, spec, seconds, own)
+        while step.runs():
+            time.sleep(_PAUSE)
+        found = dict(step.report(), round=number, other=self._peers[other][0], rank=spec["rank"])
+        if named:
+            found["named"] = True
+        if spec["gpu"] is not None:
+            found["gpu"] = spec["gpu"]
+        return found
+
+    def _interface(self):
+        """Variables by which it takes the interface that leads to the others."""
+        towards = self.about()["towards"]
+        return {"GLOO_SOCKET_IFNAME": towards, "NCCL_SOCKET_IFNAME": towards} if towards else {}
+
+    def _all(self, seconds):
+        members = self._params["together"]
+        spec = {
+            "rank": members.index(self._index),
+            "size": len(members),
+            "place": [self._peers[members[0]][1], self._params["port"] + 8],
+            "seconds": seconds,
+            "gpu": 0 if self._gpus else None,
+        }
+        step = self._step(together.run, spec, seconds, self._interface())
+        while step.runs():
+            time.sleep(_PAUSE)
+        return step.report()
