@@ -50,21 +50,24 @@ _SSH = """\
 for word; do host=$command; command=$word; done
 cd "{scratch}/$host" || exit 255
 [ ! -f unreachable ] || { cat unreachable >&2; exit 255; }
+enter=$([ ! -f enter ] || cat enter)
+more=$([ ! -f environ ] || cat environ)
 cd home
-exec env -i HOME="$PWD" USER=root LOGNAME=root LANG=C.UTF-8 TMPDIR="$PWD" \\
+exec $enter env -i $more HOME="$PWD" USER=root LOGNAME=root LANG=C.UTF-8 TMPDIR="$PWD" \\
     PATH="{scratch}/$host/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" sh -c "$command"
 """
 
 
 @dataclass(frozen=True)
 class Host:
-    """kind: "well", or one of TROUBLES. python: its python3, "" for none."""
+    """kind: "well", or one of TROUBLES. python: its python3, "" for none. address: as its ansible_host."""
 
     name: str
     kind: str = "well"
     python: str = ""
     minor: int = 0
     groups: tuple[str, ...] = ()
+    address: str = ""
 
 
 def python_of(version: str) -> str:
@@ -150,6 +153,8 @@ def _write(scratch: Path, hosts: Sequence[Host]) -> None:
             (folder / name).mkdir(parents=True)
         python = folder / "bin" / "python3"
         program = _PROGRAMS.get(host.kind, "")
+        if host.address:
+            (scratch / host.address).symlink_to(host.name)
         if host.kind in _UNREACHABLE:
             (folder / "unreachable").write_text(f"{_UNREACHABLE[host.kind]}\n")
         if program:
@@ -158,6 +163,8 @@ def _write(scratch: Path, hosts: Sequence[Host]) -> None:
             _executable(python, f'#!/bin/sh\nexec {quote(host.python)} "$@"\n')
         for group in host.groups or ("ungrouped",):
             own = {"ansible_python_interpreter": str(python)}
+            if host.address:
+                own["ansible_host"] = host.address
             groups.setdefault(group, {"hosts": {}})["hosts"][host.name] = own
     common = {
         "ansible_ssh_executable": str(scratch / "ssh"),

@@ -7,6 +7,7 @@ soon as it is there: what has come stays, whatever happens to the others and to 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -16,11 +17,26 @@ from ..folder import Member
 class Asked(NamedTuple):
     """What is asked of each machine. arguments: of the one-file collector: ``["--level", "quick",
     "--target", "/opt/tf"]``. deadline: seconds that a machine may take, once it was reached. python: the
-    interpreter there."""
+    interpreter there. for_each: the arguments name the machine and all that are asked, as NAME and PEERS,
+    which the engine fills in."""
 
     arguments: Sequence[str]
     deadline: float
     python: str = "python3"
+    for_each: bool = False
+
+    def filled(self, name: str, peers: Sequence[tuple[str, str]]) -> Asked:
+        """For one machine. peers: (name, address) of each."""
+        if not self.for_each:
+            return self
+        words = [
+            word.replace(f'"{NAME}"', json.dumps(name)).replace(f'"{PEERS}"', json.dumps(peers))
+            for word in self.arguments
+        ]
+        return self._replace(arguments=words)
+
+
+NAME, PEERS = "@NAME@", "@PEERS@"
 
 
 # Called with each machine as soon as it is known what became of it.

@@ -22,6 +22,7 @@ from ...install import processes
 
 CONTENT = Path(__file__).parent.parent / "ansible_content"
 COLLECT = CONTENT / "collect.yml"
+NETWORK = CONTENT / "network.yml"
 
 # What of the user's settings would disturb what is ours; all others are theirs.
 _ENVIRONMENT = {
@@ -109,9 +110,11 @@ def run_playbook(
     on_event: Callable[[Event], None],
     *,
     environment: Mapping[str, str] | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> PlaybookEnd:
     """Run a playbook whose directory has our callback_plugins to its end. variables: extra variables; no
-    secrets, they lie in a file meanwhile. on_event: what it raises ends ansible and all its processes.
+    secrets, they lie in a file meanwhile. on_event: what it raises ends ansible and all its processes; so
+    does what tick raises, which is called again and again.
     Raises UsageError where there is no ansible-playbook, or it refuses the user's words."""
     program = find()
     with scratch.directory() as folder:
@@ -130,6 +133,7 @@ def run_playbook(
                 for event in _events(file):
                     count += 1
                     on_event(event)
+                tick()
 
             result = processes.run_on_terminal([str(word) for word in argv], env=env, tick=listen)
             listen()

@@ -16,6 +16,7 @@ from . import Asked, OnOutcome, outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
 from .collecting import ENDED, Members
 
+ASK = "envcheck_ask"  # our action
 _CONNECTING = 10.0  # seconds that a connection may take
 
 
@@ -30,11 +31,19 @@ def collect(
     as its outcome is known; it is ``not-asked`` for those still to be asked. say: called with a sentence
     for people. However this ends, fleet.json has what came."""
     members = Members(folder, asked, on_outcome)
-    with scratch.directory() as work, members.roster("ansible"):
-        run = _Collecting(members, say, work)
-        end = run_playbook(COLLECT, inventory, run.variables(), run.on_event)
-    run.check(end)
+    with members.roster("ansible"):
+        ask(members, inventory, say)
     return list(members.found.values())
+
+
+def ask(
+    members: Members, inventory: Inventory, say: Callable[[str], None], playbook: Path = COLLECT
+) -> None:
+    """Ask them all what ``members.asked`` says. Raises UsageError, CouldNotLook."""
+    with scratch.directory() as work:
+        run = _Collecting(members, say, work)
+        end = run_playbook(playbook, inventory, run.variables(), run.on_event, tick=members.tick)
+    run.check(end)
 
 
 class _AskAnswer(msgspec.Struct):
@@ -85,6 +94,8 @@ class _Collecting:
             groups = [("group", name) for name in event.groups] + list(event.places.items())
             self._members.put(event.host, groups, "not-asked", ENDED)
         elif event.event == "result" and event.host in self._members.found:
+            if event.action not in ("", ASK):
+                return  # the list of the machines, which no machine is asked for
             groups = self._members.found[event.host].groups
             found = self._outcome(event)
             if isinstance(found, bytes):

@@ -29,6 +29,9 @@ class Members:
     ) -> None:
         self.set(Member(name=name, outcome=outcome, reason=reason, groups=groups))
 
+    def tick(self) -> None:
+        """Called while machines are asked; what it raises ends that."""
+
     def keep(self, name: str, groups: list[tuple[str, str]], answer: bytes) -> None:
         """Keep a Snapshot. Ctrl-C takes effect afterwards: what is written is also in the roster."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

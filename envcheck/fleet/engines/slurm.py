@@ -205,6 +205,13 @@ def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
     return list(dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", nodes).split()))
 
 
+def addresses(tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> list[tuple[str, str]]:
+    """(name, NodeAddr) of these nodes."""
+    said = tools.says(tools.sinfo, "--Node", "--noheader", "--format=%N|%o")
+    found = dict(line.split("|", 1) for line in said.split() if "|" in line)
+    return [(node.name, found.get(node.name, node.name)) for node in nodes]
+
+
 def refuse_ours(options: Sequence[str]) -> None:
     for word in options:
         if not word.startswith("-") or word == "-":

@@ -30,15 +30,26 @@ def collect(
 ) -> list[Member]:
     """Ask every node that Slurm gives; the members of this run, in Slurm's order. As of ansible_collect;
     and no job stays. Raises UsageError, CouldNotLook."""
+    members = Members(folder, asked, on_outcome)
+    with members.roster("slurm"):
+        ask(members, question, say, environ)
+    return list(members.found.values())
+
+
+def ask(
+    members: Members,
+    question: SlurmQuestion,
+    say: Callable[[str], None],
+    environ: Mapping[str, str],
+) -> None:
+    """Ask every node that Slurm gives what ``members.asked`` says. Raises UsageError, CouldNotLook."""
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
     nodes = slurm.chosen(tools, question)
-    run = _SlurmRun(Members(folder, asked, on_outcome), question)
-    with run.members.roster("slurm"):
-        asking = run.sort_out(nodes)
-        say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
-        run.ask(tools, asking)
-    return list(run.members.found.values())
+    run = _SlurmRun(members, question)
+    asking = run.sort_out(nodes)
+    say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
+    run.ask(tools, asking)
 
 
 class _SlurmRun:
@@ -58,13 +69,21 @@ class _SlurmRun:
 
     def ask(self, tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> None:
         job, asked = f"envcheck-{secrets.token_hex(6)}", self.members.asked
+        peers = slurm.addresses(tools, nodes) if asked.for_each else []
         script = single_file.build_script(plugins.probe_files())
         with scratch.directory() as work, _no_job_left(tools, job):
             given = work / "collector.py"
             given.write_bytes(relay.before(script, self._cookie, asked.deadline, slurm.LIMIT))
             processes.run_many(
                 [
-                    slurm.command(tools, node, asked, self._question, job, self._cookie)
+                    slurm.command(
+                        tools,
+                        node,
+                        asked.filled(node.name, peers),
+                        self._question,
+                        job,
+                        self._cookie,
+                    )
                     for node in nodes
                 ],
                 at_once=self._question.at_once,
@@ -75,6 +94,7 @@ class _SlurmRun:
                 deadline=asked.deadline + relay.MARGIN,
                 limit=relay.LARGEST + (1 << 16),
                 ended=lambda number, result: self._ended(nodes[number], result),
+                tick=self.members.tick,
             )
 
     def _ended(self, node: SlurmNodeState, result: Any) -> None:

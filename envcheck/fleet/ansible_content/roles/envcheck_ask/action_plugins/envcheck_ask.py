@@ -7,12 +7,14 @@ interpreter that the inventory names. Nothing is written on the machine, where t
         script: /path/on/the/controller.py
         arguments: [--level, quick]
         command: "( … python3 … ) | head -c …"    # what the machine's sh gets; @PYTHON@: its Python
+        values: {"@NAME@": …}    # what takes the place of such a JSON string in it
         mark: "@mark "     # which is in every answer of the script, and in nothing else
         answers: /a/directory/on/the/controller   # becomes answers/NUMBER, which the result names
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shlex
@@ -40,6 +42,11 @@ class ActionModule(ActionBase):
         with open(args["script"], "rb") as opened:
             script = opened.read()
         command = args["command"].replace("@PYTHON@", self._python(task_vars))
+        for mark, value in (args.get("values") or {}).items():
+            if mark == "@PEERS@" and isinstance(value, str):
+                value = json.loads(value)
+            filled = json.dumps(value).replace("'", "\\u0027")  # it stands in a shell's quotes
+            command = command.replace('"%s"' % mark, filled)
         _bound_memory()
         try:
             executed = self._exec(command, script)
