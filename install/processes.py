@@ -111,12 +111,14 @@ def run_many(
     deadline: float,
     limit: int,
     ended: Callable[[int, Any], None],
+    tick: Callable[[], None] = lambda: None,
 ) -> None:
     """Run many programs, at most so many ``at_once``, each with this file as its standard input.
 
     launch: seconds that each has until a line of its output is ``mark``; from then on it has ``deadline``.
     limit: bytes of its output. ended: called with a program's number and its ``process.Result`` as soon as it
-    has ended; what it raises, as Ctrl-C, ends them all. SIGTERM ends them, also where envcheck dies.
+    has ended; what it raises, as Ctrl-C, ends them all. SIGTERM ends them, also where envcheck dies. tick:
+    called between looks; what it raises ends them, too.
     """
     waiting = enumerate(commands)
     running: dict[int, Any] = {}
@@ -135,6 +137,7 @@ def run_many(
                     ended(number, child.result)
             if not running:
                 return
+            tick()
             time.sleep(0.02)
     except BaseException:
         process.stop_all(list(running.values()))

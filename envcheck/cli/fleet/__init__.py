@@ -14,6 +14,7 @@ SUBCOMMANDS = {
     "slurm-prolog": "print a script for Slurm that drains a node whose GPUs or driver fail",
     "slurm-node": "drain this node in Slurm if the doctor's report says so (for that script)",
     "kubernetes-node": "look at this node of Kubernetes at an interval, and set its conditions",
+    "network": "test the network between machines: each pair, then all together",
     "install": "install on many machines, in waves, each verified by its own doctor",
     "rollback": "go back to what was in use before a roll-out, on many machines",
     "uninstall": "remove what a roll-out installed, on many machines",

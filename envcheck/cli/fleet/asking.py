@@ -68,8 +68,8 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
         ansible.find()  # before a directory is made for nothing
     first: list[Member] = []
     for look in range(1, arguments.repeat + 1):
-        folder = FleetFolder(_directory(path), look)
-        with _AskingLine(quiet) as shown, signals.ending_raises():
+        folder = FleetFolder(directory(path), look)
+        with AskingLine(quiet) as shown, signals.ending_raises():
             then = shown.on_outcome, shown.say
             if cluster is not None:
                 members = slurm_collect.collect(folder, cluster, asked, *then, os.environ)
@@ -81,28 +81,34 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     return first
 
 
-def _asked(arguments: argparse.Namespace) -> Asked:
-    from ...fleet.engines import Asked
-
+def target_words(arguments: argparse.Namespace) -> list[str]:
+    """The collector's words for --target. Raises UsageError."""
     target = arguments.target
     if target is not None and target.startswith(("image:", "container:")):
         raise UsageError(
             f"--target {target}: fleet checks only environments and interpreters",
             hint=f"for a container: envcheck doctor --target {shell.word(target)} on the machine itself",
         )
+    return [] if target is None else [f"--target={target}"]
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    from ...fleet.engines import Asked
+
+    targets = target_words(arguments)
     wanted = kernels.wanted(arguments)
     words = ["--level=quick"]
     if wanted is None and arguments.repeat > 1:
         raise UsageError("--repeat is for rates, and --level quick measures none")
     if wanted is not None:
         words = ["--request=" + msgspec.json.encode({"kernels": wanted}).decode()]
-    words += [] if target is None else [f"--target={target}"]
+    words += targets
     words += ["--no-redact"] if arguments.no_redact else []
     level = "quick" if wanted is None else arguments.level or "standard"
     return Asked(arguments=words, deadline=arguments.deadline or DEADLINES[level])
 
 
-def _directory(path: Path) -> Path:
+def directory(path: Path) -> Path:
     """The directory, made where it is missing. Raises UsageError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -111,7 +117,7 @@ def _directory(path: Path) -> Path:
     return path
 
 
-class _AskingLine:
+class AskingLine:
     """How far it is: a line that moves on a terminal, lines of their own elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
@@ -121,7 +127,7 @@ class _AskingLine:
         self._line = StatusLine(sys.stderr)
         self._outcomes: dict[str, str] = {}
 
-    def __enter__(self) -> _AskingLine:
+    def __enter__(self) -> AskingLine:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -1,0 +1,121 @@
+"""`envcheck fleet network`: the network between machines, tested pair by pair, then with all together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...exit_codes import ExitCode, UsageError
+from .. import files, options
+from ..options import flag, option
+from ..parser import Parser
+from ..style import style_for
+from ..values import seconds
+from . import asking, inventory, nodes
+
+if TYPE_CHECKING:
+    from ...fleet.network.model import NetworkResult, NetworkRun
+
+DIRECTORY = "fleet"
+DEADLINE = 1800.0  # seconds of each of the two passes
+PATIENCE = 240.0  # seconds until all machines have started
+FORKS = 512  # all machines at once
+
+EPILOG = """\
+examples:
+  envcheck fleet network -i hosts.ini --target /opt/torch
+  envcheck fleet network --slurm --nodes gpu[01-16] --target /opt/torch -- -p a100
+  envcheck fleet network --from fleet/ -v      judge the last run again
+
+--target needs PyTorch: NCCL is used where there are GPUs, Gloo where there are none.
+exit codes: 0 no problem, 1 a problem was found, 2 wrong usage or unreadable input,
+4 no problem, but machines could not be tested"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog = EPILOG
+    words = "directory for network.json (default: fleet)"
+    option(parser, "directory", "DIR", words, nargs="?", default=DIRECTORY)
+    option(parser, "--from", "DIR", "judge the network.json in this directory", dest="source")
+    inventory.add_arguments(parser)
+    nodes.add_arguments(parser)
+    group = parser.add_argument_group("what is tested")
+    words = "the environment or interpreter with PyTorch, at the same path on all machines"
+    option(group, "--target", "PATH", words)
+    words = "time limit for each of the two passes (default: 1800)"
+    option(group, "--deadline", "SECONDS", words, type=seconds(30, 86400))
+    flag(group, "--busy-ok", "also on machines whose GPUs are in use")
+    options.add_format(parser, json="for programs")
+    options.add_detail(parser, "a line for each machine")
+    options.add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ...fleet.network import result, running
+
+    files.check_writable(arguments.output)
+    if arguments.source is not None:
+        if asking.wants_to_ask(arguments):
+            raise UsageError("--from judges an earlier run: it goes without -i and --slurm")
+        found = running.read(Path(arguments.source))
+    else:
+        found = _tested(arguments)
+    judged = result.result(found)
+    files.write(arguments.output, _render(judged, arguments))
+    if judged.outcome == "fail":
+        return ExitCode.PROBLEMS
+    return ExitCode.HEALTHY if judged.outcome == "pass" else ExitCode.COULD_NOT_LOOK
+
+
+def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
+    from ... import json_text
+    from ...fleet.network import text
+
+    if arguments.format == "json":
+        return json_text.render(found)
+    style = style_for(arguments.output)
+    return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())
+
+
+def _tested(arguments: argparse.Namespace) -> NetworkRun:
+    from ...fleet.engines import ansible, ansible_collect, slurm_collect
+    from ...fleet.engines.collecting import Members
+    from ...fleet.folder import FleetFolder
+    from ...fleet.network import running
+    from ...install import signals
+
+    cluster = nodes.wanted(arguments)
+    machines = None if cluster else inventory.wanted(arguments)
+    if cluster is None and machines is None:
+        raise UsageError(
+            "which machines? name them: -i INVENTORY, or --slurm; --from DIR judges an earlier run"
+        )
+    words = asking.target_words(arguments)
+    if not words:
+        raise UsageError("the network is tested in an environment with PyTorch: --target PATH")
+    if machines is not None:
+        ansible.find()
+    deadline = arguments.deadline or DEADLINE
+    wanted = {
+        "busy_ok": arguments.busy_ok,
+        "patience": min(PATIENCE, deadline),
+        "seconds": deadline,
+    }
+    folder = FleetFolder(asking.directory(Path(arguments.directory)))
+    with asking.AskingLine(arguments.quiet) as shown, signals.ending_raises():
+
+        def ask(members: Members, names: list[str] | None) -> None:
+            if cluster is not None:
+                only = cluster if names is None else cluster._replace(nodes=",".join(names))
+                only = only._replace(at_once=FORKS)
+                slurm_collect.ask(members, only, shown.say, os.environ)
+            elif machines is not None:
+                limit = machines.limit if names is None else ",".join(names)
+                all_at_once = machines._replace(limit=limit, forks=machines.forks or FORKS)
+                ansible_collect.ask(members, all_at_once, shown.say, ansible.NETWORK)
+
+        engine = "slurm" if cluster else "ansible"
+        on_outcome = shown.on_outcome
+        return running.run(ask, engine, folder, words, wanted, deadline, on_outcome, shown.say)

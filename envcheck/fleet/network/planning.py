@@ -1,0 +1,78 @@
+"""What is tried a second time: pairs that failed or were slow, and all healthy machines together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from . import causes
+from .judging import Judged
+from .model import NetworkRun
+
+_TRIES = 3  # pairs of a machine that is suspected
+
+
+class SecondPass(msgspec.Struct, frozen=True, kw_only=True):
+    """machines: (name, address) of those that take part. rounds: pairs of their places in that list. named:
+    the first round in which they take the interface that leads to the others, as the remedy would have it."""
+
+    machines: list[tuple[str, str]]
+    rounds: list[list[tuple[int, int]]]
+    named: int
+    together: list[str]
+
+
+def second(run: NetworkRun) -> SecondPass:
+    """After the first pass."""
+    found = Judged(run)
+    answers = run.passes[0].answers
+    names = [name for name in answers if name not in found.silent]
+    suspected = {
+        name
+        for one in found.findings
+        for name in one.machines
+        if one.cause not in (causes.CLOCK.key, causes.HANGS.key) and name in found.bad
+    }
+    healthy = [name for name in names if name not in found.bad]
+    pairs = [key for key in sorted(found.cut) if set(key) <= set(names)]
+    misnamed: list[tuple[str, str]] = []
+    for number, name in enumerate(sorted(suspected & set(names))):
+        partners = healthy or [one for one in names if one != name]
+        shift = number * _TRIES % len(partners)
+        partners = sorted(
+            partners[shift:] + partners[:shift], key=lambda one: _worked(found, name, one)
+        )
+        own = [(name, one) for one in partners[:_TRIES]]
+        pairs += own
+        if answers[name].facts.is_misnamed:
+            misnamed += own[:1]
+    for one, other in found.cut:  # of two that cannot reach each other, one
+        if one in healthy and other in healthy:
+            healthy.remove(other)
+    places = {name: place for place, name in enumerate(names)}
+    plain = in_rounds(pairs)
+    return SecondPass(
+        machines=[(name, answers[name].facts.reached_at or name) for name in names],
+        rounds=[[(places[a], places[b]) for a, b in one] for one in plain + in_rounds(misnamed)],
+        named=len(plain),
+        together=healthy if len(healthy) > 1 else [],
+    )
+
+
+def _worked(found: Judged, one: str, other: str) -> bool:
+    pair = found.pairs.get((min(one, other), max(one, other)))
+    return pair is not None and pair.ok
+
+
+def in_rounds(pairs: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Rounds in which no machine has two pairs."""
+    rounds: list[list[tuple[str, str]]] = []
+    for pair in pairs:
+        for one in rounds:
+            if not any(set(pair) & set(other) for other in one):
+                one.append(pair)
+                break
+        else:
+            rounds.append([pair])
+    return rounds

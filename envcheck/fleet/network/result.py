@@ -1,0 +1,154 @@
+"""What is said of a run: findings, each machine's rates, and the collectives of all together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+
+from ... import __version__, safe_text
+from .. import hosts
+from .judging import Judged
+from .model import (
+    SCHEMA,
+    CollectiveResult,
+    MachineRates,
+    NetworkFinding,
+    NetworkResult,
+    NetworkRun,
+    Pass,
+)
+from .pairs import of_machines
+
+# Bytes on the busiest link, as a factor of a rank's bytes, for n ranks: nccl-tests' doc/PERFORMANCE.md.
+_BUS: dict[str, Callable[[int], float]] = {
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "all-gather": lambda n: float(n - 1),
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+}
+
+
+def result(run: NetworkRun) -> NetworkResult:
+    judged = Judged(run)
+    names = [member.name for member in run.passes[0].members]
+    silent: dict[str, list[str]] = {}
+    for name, why in judged.silent.items():
+        silent.setdefault(safe_text.one_line(why), []).append(name)
+    together, reason = _together(run.passes[-1], judged)
+    named = {name for one in judged.findings for name in one.machines}
+    outcome = "fail" if judged.findings else "could-not-run" if silent or reason else "pass"
+    return NetworkResult(
+        schema=SCHEMA,
+        envcheck=__version__,
+        verdict=_verdict(names, named, judged),
+        outcome=outcome,  # type: ignore[arg-type]
+        findings=[_safe(one) for one in judged.findings],
+        silent=[(hosts.natural(machines), why) for why, machines in silent.items()],
+        machines=_machines(names, judged),
+        together=together,
+        unsteady=judged.unsteady,
+        together_reason=reason,
+    )
+
+
+def _verdict(names: list[str], named: set[str], judged: Judged) -> str:
+    tried = sum(1 for _ in judged.pairs)
+    silent = f", {len(judged.silent)} not tested" if judged.silent else ""
+    if not judged.findings:
+        good = len(names) - len(judged.silent)
+        return f"The network between {good} machines works: {tried} pairs tested{silent}"
+    return (
+        f"The network has {len(judged.findings)} problems, on {len(named)} of {len(names)} machines:"
+        f" {tried} pairs tested{silent}"
+    )
+
+
+def _safe(one: NetworkFinding) -> NetworkFinding:
+    return NetworkFinding(
+        cause=one.cause,
+        level=one.level,
+        headline=one.headline,
+        message=safe_text.one_line(one.message),
+        machines=one.machines,
+        remedy=safe_text.one_line(one.remedy),
+        commands=[safe_text.one_line(command) for command in one.commands],
+    )
+
+
+def _machines(names: list[str], judged: Judged) -> list[MachineRates]:
+    found, of_each = [], of_machines(judged.pairs)
+    for name in hosts.natural(names):
+        pairs = of_each.get(name, [])
+        sends = [rate for pair in pairs if (rate := pair.sent(name)) is not None]
+        receives = [rate for pair in pairs if (rate := pair.sent(pair.other(name))) is not None]
+        latencies = [
+            end.latency_us
+            for pair in pairs
+            for one in pair.attempts
+            for end in one.ends.values()
+            if end.latency_us is not None
+        ]
+        found.append(
+            MachineRates(
+                name=name,
+                pairs=len(pairs),
+                failed=sum(not pair.ok for pair in pairs),
+                sends_mb_s=_round(sends, 1e6),
+                receives_mb_s=_round(receives, 1e6),
+                latency_us=_round(latencies, 1.0),
+                link_mbit=judged.facts[name].link_mbit if name in judged.facts else 0,
+            )
+        )
+    return found
+
+
+def _round(values: list[float], unit: float) -> float | None:
+    return round(median(values) / unit, 1) if values else None
+
+
+def _together(last: Pass, judged: Judged) -> tuple[list[CollectiveResult], str]:
+    """Every machine's part of each collective: the slowest counts. And why it did not come to its end."""
+    reports = {
+        name: answer.together
+        for name, answer in last.answers.items()
+        if name in last.together and answer.together is not None
+    }
+    if not last.together:
+        return [], ""
+    missing = [name for name in last.together if name not in reports]
+    failed = [(name, one) for name, one in reports.items() if one.outcome != "ok"]
+    reason = ""
+    if missing:
+        reason = f"{hosts.folded(missing)} did not report"
+    elif failed:
+        one = failed[0][1]
+        reason = f"{hosts.folded(n for n, _ in failed)} failed in {one.step}: {one.reason}"
+    members = set(last.together)
+    pairs = [pair for key, pair in judged.pairs.items() if members >= set(key)]
+    kinds = {
+        (one.collective, one.bytes) for report in reports.values() for one in report.collective
+    }
+    found = []
+    for kind, size in sorted(kinds, key=lambda one: (one[1], list(_BUS).index(one[0]))):
+        parts = [
+            one
+            for report in reports.values()
+            for one in report.collective
+            if (one.collective, one.bytes) == (kind, size)
+        ]
+        times = [one.seconds for one in parts if one.seconds is not None]
+        rate, paired = None, [pair.reduced(size) for pair in pairs]
+        slowest = min((one for one in paired if one is not None), default=None)
+        if len(times) == len(last.together) and max(times) > 0:
+            rate = size * _BUS[kind](len(last.together)) / max(times)
+        found.append(
+            CollectiveResult(
+                collective=kind,
+                bytes=size,
+                machines=len(last.together),
+                bus_mb_s=None if rate is None else round(rate / 1e6, 1),
+                share=None if rate is None or not slowest else round(rate / slowest, 3),
+                reason=safe_text.one_line(next((one.reason for one in parts if one.reason), "")),
+            )
+        )
+    return found, safe_text.one_line(reason)

@@ -1,0 +1,151 @@
+"""Starts the program on all machines at once, by Ansible or Slurm, and keeps what they answer."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ... import json_text
+from ...exit_codes import CouldNotLook, UsageError
+from ...install import durable
+from ..engines import NAME, PEERS, Asked, OnOutcome
+from ..engines.collecting import Members
+from ..folder import FleetFolder
+from . import planning
+from .model import SCHEMA, Answer, NetworkRun, Pass
+
+FILE = "network.json"
+LIMIT = 64 << 20  # bytes of network.json
+MOST = 2000  # machines: their names and addresses go in one argument of a program
+_GRACE = 25.0  # seconds for a machine to answer once most of the others have
+_PORTS = (20000, 30000)  # below those that Linux gives to connections
+_MARGIN = 360.0  # seconds of a machine's deadline for a framework's import
+
+# Asks machines what ``members.asked`` says: by Ansible or Slurm; names: those alone, None for all.
+Ask = Callable[[Members, "list[str] | None"], None]
+
+
+class _Enough(Exception):
+    """Most have answered, and the others would have by now."""
+
+
+class Peers(Members):
+    """Machines that test the network together: their answers are kept here, not in a file each."""
+
+    def __init__(self, folder: FleetFolder, asked: Asked, on_outcome: OnOutcome) -> None:
+        super().__init__(folder, asked, on_outcome)
+        self.answers: dict[str, Answer] = {}
+        self._latest = time.monotonic()
+
+    def keep(self, name: str, groups: list[tuple[str, str]], answer: bytes) -> None:
+        self._latest = time.monotonic()
+        try:
+            self.answers[name] = json_text.read(answer, Answer)
+        except json_text.NotReadable as error:
+            self.put(name, groups, "unreadable", f"its answer: {error}")
+        else:
+            self.put(name, groups, "answered")
+
+    def tick(self) -> None:
+        slot = max((one.facts.slot for one in self.answers.values()), default=0.0)
+        most = len(self.answers) * 2 > len(self.found) or len(self.answers) > 1 == len(self.found)
+        if most and time.monotonic() - self._latest > _GRACE + 2 * slot:
+            raise _Enough
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        try:
+            yield
+        except _Enough:
+            reason = "no answer, and the others' have all come"
+            for member in list(self.found.values()):
+                if member.outcome == "not-asked":
+                    self.put(member.name, member.groups, "timed-out", reason)
+
+
+def run(
+    ask: Ask,
+    engine: str,
+    folder: FleetFolder,
+    words: list[str],
+    wanted: dict[str, Any],
+    deadline: float,
+    on_outcome: OnOutcome,
+    say: Callable[[str], None],
+) -> NetworkRun:
+    """Both passes; network.json has what came, also where the second is interrupted. words: arguments of
+    the collector. wanted: fields of its request. deadline: seconds of each pass. Raises UsageError,
+    CouldNotLook."""
+
+    def one_pass(request: dict[str, Any], names: list[str] | None) -> Pass:
+        request = {**request, **wanted, "name": NAME, "port": random.randint(*_PORTS)}
+        encoded = msgspec.json.encode({"network": request, "probes": ["nvml", "cuda"]}).decode()
+        asked = Asked([*words, f"--request={encoded}"], deadline + _MARGIN, for_each=True)
+        members = Peers(folder, asked, on_outcome)
+        with members.ending():
+            ask(members, names)
+        return Pass(members=list(members.found.values()), answers=members.answers)
+
+    first = one_pass({"peers": PEERS, "pairs": None, "named": 0, "together": []}, None)
+    found = NetworkRun(schema=SCHEMA, engine=engine, passes=[first])
+    _write(folder, found)
+    _check(first)
+    plan = planning.second(found)
+    if not plan.rounds and not plan.together:
+        return found
+    say(
+        f"the second pass: {sum(map(len, plan.rounds))} pairs again,"
+        f" then {len(plan.together)} machines together"
+    )
+    names = [name for name, _address in plan.machines]
+    request = {
+        "peers": plan.machines,
+        "pairs": plan.rounds,
+        "named": plan.named,
+        "together": [names.index(name) for name in plan.together],
+    }
+    again = msgspec.structs.replace(one_pass(request, names), together=plan.together)
+    found = NetworkRun(schema=SCHEMA, engine=engine, passes=[first, again])
+    _write(folder, found)
+    return found
+
+
+def _check(first: Pass) -> None:
+    if len(first.members) < 2:
+        raise UsageError("the network between machines takes two of them, at least")
+    reasons = [one.reason for one in first.answers.values() if not one.pairs]
+    reasons += [one.reason for one in first.members if one.outcome != "answered"]
+    if not any(one.pairs for one in first.answers.values()):
+        raise CouldNotLook(f"no pair of machines came together: {reasons[0] if reasons else ''}")
+
+
+def _write(folder: FleetFolder, found: NetworkRun) -> None:
+    data = msgspec.json.format(msgspec.json.encode(found), indent=1)
+    try:
+        durable.write(folder.path / FILE, data)
+    except OSError as error:
+        raise CouldNotLook(f"{folder.path / FILE}: {error.strerror}") from None
+
+
+def read(path: Path) -> NetworkRun:
+    """What an earlier run has kept: a directory, or its file. Raises UsageError."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        if not file.is_file():
+            raise UsageError(f"{file}: there is no such file")
+        if file.stat().st_size > LIMIT:
+            raise UsageError(f"{file}: larger than {LIMIT >> 20} MiB: this is no {FILE}")
+        found = json_text.read(file.read_bytes(), NetworkRun)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except json_text.NotReadable as error:
+        raise UsageError(f"{file}: {error}") from None
+    if not found.passes:
+        raise UsageError(f"{file}: it has no pass")
+    return found
