@@ -19,7 +19,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    words = "snapshot (default), report, bench, fleet or diff"
+    words = "snapshot (default), report, bench, fleet, network or diff"
     option(parser, "which", "WHICH", words, nargs="?", choices=[*SCHEMAS], default="snapshot")
     options.add_output(parser)
 

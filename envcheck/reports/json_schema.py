@@ -13,6 +13,7 @@ SCHEMAS = {
     "report": (".model:Report", "The report of envcheck doctor"),
     "bench": (".bench_model:BenchReport", "The report of envcheck bench"),
     "fleet": ("..fleet.model:FleetResult", "The result of envcheck fleet doctor"),
+    "network": ("..fleet.network.model:NetworkResult", "The result of envcheck fleet network"),
     "diff": (".diff_model:DiffReport", "The report of envcheck diff"),
 }
 

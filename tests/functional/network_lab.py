@@ -115,6 +115,31 @@ class NetworkLab:
         file = self.hosts.scratch / f"{name_of(number)}.hosts"
         file.write_text("\n".join([*lines, ""]))
 
+    def python(self, number: int) -> str:
+        """A python3 that enters a machine by files, as one in another process namespace has to."""
+        folder = self.hosts.scratch / name_of(number)
+        for kind in ("net", "uts"):
+            (folder / kind).touch()
+            source = f"/proc/{self.holders[number + 1].pid}/ns/{kind}"
+            subprocess.run(["mount", "--bind", source, folder / kind], check=True)
+        hosts = self.hosts.scratch / f"{name_of(number)}.hosts"
+        program = folder / "python-there"
+        program.write_text(
+            f"#!/bin/sh\nexec nsenter --net={folder}/net --uts={folder}/uts unshare --mount sh -c"
+            f" 'mount --bind {hosts} /etc/hosts; exec env $(cat {folder}/environ) {sys.executable}"
+            """ "$@"' sh "$@"\n"""
+        )
+        program.chmod(0o755)
+        (folder / "environ").touch()
+        return str(program)
+
+    def name_all(self) -> None:
+        """Every machine knows every name, as on a cluster; its own stays as it is."""
+        for number in range(self.count):
+            with (self.hosts.scratch / f"{name_of(number)}.hosts").open("a") as file:
+                others = (one for one in range(self.count) if one != number)
+                file.writelines(f"{NETWORK}.{one + 1} {name_of(one)}\n" for one in others)
+
     def _run(self, place: int, *commands: str) -> None:
         """In the namespace of the switch (0) or of a machine (its number and 1)."""
         for command in commands:

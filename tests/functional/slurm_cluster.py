@@ -74,6 +74,7 @@ MessageTimeout=5
 _START = """\
 set -e
 cd {scratch}
+[ ! -f hosts ] || mount --bind hosts /etc/hosts
 {libraries}
 {munged} --foreground --force --key-file={scratch}/munge.key --socket={scratch}/munge.sock \\
     --pid-file={scratch}/munge.pid --log-file={scratch}/logs/munged --seed-file={scratch}/munge.seed \\
@@ -99,6 +100,7 @@ class SlurmNode:
     partition: str = "a100"
     python: str = sys.executable
     gpus: int = 0  # as Slurm has it (GRES); no device need be there
+    address: str = "127.0.0.1"  # or its name, which the cluster then has in its hosts file
 
 
 def usual_nodes() -> list[SlurmNode]:
@@ -286,6 +288,9 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
     (scratch / "munge.key").write_bytes(os.urandom(1024))
     (scratch / "munge.key").chmod(0o600)
     up = [node for node in nodes if node.kind != "down"]
+    if any(node.address == node.name for node in nodes):
+        names = " ".join(["localhost", socket.gethostname(), *(node.name for node in nodes)])
+        (scratch / "hosts").write_text(f"127.0.0.1 {names}\n")
     with ExitStack() as held:  # all at once, so that none gets another's
         ports = [_free_port(held) for _ in range(len(nodes) + 1)]
     lines = [
@@ -296,7 +301,7 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
     for node, port in zip(nodes, ports[1:], strict=True):
         state = f'State=DOWN Reason="{DOWN}"' if node.kind == "down" else "State=UNKNOWN"
         lines.append(
-            f"NodeName={node.name} NodeHostname={node.name} NodeAddr=127.0.0.1 Port={port}"
+            f"NodeName={node.name} NodeHostname={node.name} NodeAddr={node.address} Port={port}"
             f" CPUs=2 RealMemory=1000 Feature={node.partition},ib {state}"
             + (f" Gres=gpu:{node.gpus}" if node.gpus else "")
         )

@@ -82,15 +82,15 @@ class Pair(msgspec.Struct, kw_only=True):
         return self.machines[self.machines[0] == name]
 
     def sent(self, sender: str) -> float | None:
-        """Bytes a second from one to the other."""
+        """Bytes a second from one to the other, of the largest messages that they came to."""
         rates = [
-            size / seconds
+            (size, size / seconds)
             for one in self.attempts
             if sender in one.ends
             for size, seconds in one.ends[sender].sent.items()
             if size >= SMALLEST and seconds > 0
         ]
-        return max(rates, default=None)
+        return max(rates)[1] if rates else None
 
     def reduced(self, wanted: int) -> float | None:
         """Bytes a second of an all-reduce of the two, of messages of about that size."""

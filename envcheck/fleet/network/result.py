@@ -19,6 +19,8 @@ from .model import (
 )
 from .pairs import of_machines
 
+_SMALL = 256 << 10  # bytes, up to which latency counts for more than the rate of a pair
+
 # Bytes on the busiest link, as a factor of a rank's bytes, for n ranks: nccl-tests' doc/PERFORMANCE.md.
 _BUS: dict[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n,
@@ -56,11 +58,13 @@ def _verdict(names: list[str], named: set[str], judged: Judged) -> str:
     silent = f", {len(judged.silent)} not tested" if judged.silent else ""
     if not judged.findings:
         good = len(names) - len(judged.silent)
+        if good < 2:
+            return f"The network could not be tested{silent}"
         return f"The network between {good} machines works: {tried} pairs tested{silent}"
-    return (
-        f"The network has {len(judged.findings)} problems, on {len(named)} of {len(names)} machines:"
-        f" {tried} pairs tested{silent}"
-    )
+    number = len(judged.findings)
+    problems = "a problem" if number == 1 else f"{number} problems"
+    words = f"The network has {problems}, on {len(named)} of {len(names)} machines"
+    return f"{words}: {tried} pairs tested{silent}"
 
 
 def _safe(one: NetworkFinding) -> NetworkFinding:
@@ -147,7 +151,7 @@ def _together(last: Pass, judged: Judged) -> tuple[list[CollectiveResult], str]:
                 bytes=size,
                 machines=len(last.together),
                 bus_mb_s=None if rate is None else round(rate / 1e6, 1),
-                share=None if rate is None or not slowest else round(rate / slowest, 3),
+                share=round(rate / slowest, 3) if rate and slowest and size > _SMALL else None,
                 reason=safe_text.one_line(next((one.reason for one in parts if one.reason), "")),
             )
         )

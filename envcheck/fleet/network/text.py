@@ -64,7 +64,7 @@ def _together(page: Page, result: NetworkResult) -> None:
     number = result.together[0].machines if result.together else 0
     page.paragraph((f"All {number or ''} healthy machines together".replace("  ", " "), "heading"))
     rows = [
-        [one.collective, f"{one.bytes >> 10} KiB", _number(one.bus_mb_s), _percent(one.share)]
+        [one.collective, f"{one.bytes / 1024:.0f} KiB", _number(one.bus_mb_s), _percent(one.share)]
         for one in result.together
         if one.bus_mb_s is not None
     ]

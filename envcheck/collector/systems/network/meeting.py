@@ -23,13 +23,13 @@ def host(torch, spec, tell):
     """A hub's child. spec: {"port", "machines", "patience", "quiet"}."""
     store = _store(torch, "127.0.0.1", spec["port"], spec["patience"], True)
     began = latest = time.monotonic()
-    seen, patience, quiet = 0, spec["patience"], spec["quiet"]
+    seen, patience, quiet = 0, spec["patience"] * 0.8, spec["quiet"]
     while seen < spec["machines"] and time.monotonic() - began < patience:
         count = store.add("count", 0)
         if count != seen:
             seen, latest = count, time.monotonic()
-        if seen > 1 and time.monotonic() - latest > quiet:
-            break
+        if seen and time.monotonic() - latest > quiet:
+            break  # alone, too: the others may be out of reach, which its pairs then show
         time.sleep(_LOOK)
     came = [one for one in range(spec["machines"]) if store.check(["needs/%d" % one])]
     needs = sorted(float(store.get("needs/%d" % one)) for one in came) or [1.0]

@@ -12,6 +12,7 @@ from . import interfaces, meeting, pair, partner, rounds, together
 
 MODULE = __name__  # which worker.command runs
 _SHORTEST, _LONGEST = 2.0, 60.0  # seconds of a round
+_QUIET = 20.0  # seconds without a newcomer after which they begin, beside twice the import's
 _TOGETHER = 8  # rounds' time for all together
 _PAUSE = 0.03  # between two looks at children: with many machines on one computer each look counts
 
@@ -104,7 +105,7 @@ class _Machine(object):
         needs = self._rehearse()
         if self._index in hubs:
             port = params["port"] + hubs.index(self._index)
-            spec = dict(common, port=port, quiet=10.0 + 2 * imported)
+            spec = dict(common, port=port, quiet=_QUIET + 2 * imported)
             steps.append(self._step(meeting.host, spec, patience + 10.0))
         for number, hub in enumerate(hubs):
             address = "127.0.0.1" if hub == self._index else self._peers[hub][1]
