@@ -204,3 +204,21 @@ def test_a_machine_that_never_came_is_not_tested_and_no_fault() -> None:
 
 def test_of_two_machines_that_fail_the_pair_is_named() -> None:
     assert named(Simulated(2, 1, {"cut": (0, 1)}).run()) == expected({"cut": (0, 1)})
+
+
+def test_a_machine_that_only_a_wrong_clock_was_compared_with_has_no_wrong_clock() -> None:
+    def seen(other: str, offset: float) -> PairReport:
+        return PairReport(other=other, offset=offset, rtt=0.001)
+
+    reports = {
+        "a": [seen("b", 0.0), seen("clock", 3600.0)],
+        "b": [seen("a", 0.0), seen("clock", 3600.0)],
+        "clock": [seen("a", -3600.0), seen("b", -3600.0), seen("late", -3600.0)],
+        "late": [seen("clock", 3600.0)],
+    }
+    answers = {name: Answer(outcome="ok", pairs=pairs) for name, pairs in reports.items()}
+    one = Pass(members=[Member(name=name) for name in reports], answers=answers)
+    run = NetworkRun(schema=1, engine="slurm", passes=[one])
+    (finding,) = result(run).findings
+    assert finding.machines == ["clock"]
+    assert finding.message.startswith("The clock of clock is 3600 s ahead of")

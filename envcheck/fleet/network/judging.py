@@ -192,24 +192,37 @@ class Judged:
                 self.cut.add(key)
 
     def _clocks(self) -> None:
-        """Of each machine the median of what the others say, held against the fleet's median."""
-        ahead: dict[str, list[float]] = {}
-        for key, pair in self.pairs.items():
+        """Of each machine the median of what the others say; first the one of which most is known. What it
+        says of others then counts no more."""
+        wrong: set[str] = set()
+        while True:
+            ahead = self._ahead(wrong)
+            off = [
+                (len(seen), abs(median(seen)), name)
+                for name, seen in ahead.items()
+                if abs(median(seen)) > _CLOCK
+            ]
+            if not off or len(ahead) < 3:
+                return
+            name = max(off)[2]
+            wrong.add(name)
+            offset = median(ahead[name])
+            side = "ahead of" if offset > 0 else "behind"
+            seconds = f"{abs(offset):.0f}"
+            self.put(causes.CLOCK, [name], "timedatectl", machine=name, seconds=seconds, side=side)
+
+    def _ahead(self, wrong: set[str]) -> dict[str, list[float]]:
+        """{machine: seconds that its clock is ahead, by each of the others}, without those that are wrong."""
+        found: dict[str, list[float]] = {}
+        for pair in self.pairs.values():
+            if wrong.intersection(pair.machines):
+                continue
             for attempt in pair.attempts:
                 for name, end in attempt.ends.items():
                     if end.offset is not None and end.rtt is not None and end.rtt < _CLOCK / 2:
-                        other = key[key[0] == name]
-                        ahead.setdefault(other, []).append(end.offset)
-                        ahead.setdefault(name, []).append(-end.offset)
-        of_each = {name: median(values) for name, values in ahead.items()}
-        usual = median(of_each.values()) if of_each else 0.0
-        for name, offset in sorted(of_each.items()):
-            if len(of_each) > 2 and abs(offset - usual) > _CLOCK:
-                seconds = f"{abs(offset - usual):.0f}"
-                side = "ahead of" if offset > usual else "behind"
-                self.put(
-                    causes.CLOCK, [name], "timedatectl", machine=name, seconds=seconds, side=side
-                )
+                        found.setdefault(pair.other(name), []).append(end.offset)
+                        found.setdefault(name, []).append(-end.offset)
+        return found
 
     def _slow(self) -> None:
         """The slowest first, and without its pairs the next."""
