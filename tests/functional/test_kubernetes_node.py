@@ -106,7 +106,7 @@ def test_the_conditions_follow_what_is_found(api: StandInApi, seen: Any) -> None
 @pytest.mark.parametrize(
     ("change", "node", "words"),
     [
-        ({"rules": []}, "gpu01", "refuses envcheck's request (read node): 403 Forbidden"),
+        ({"rules": []}, "gpu01", "refuses a request of envcheck's (read node): 403 Forbidden"),
         ({"down": True}, "gpu01", "(read node): 503 Service Unavailable"),
         ({}, "gpu99", "404 Not Found"),
     ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import urllib3
@@ -33,7 +33,53 @@ _HINTS = {
     404: "--node is the node's name in Kubernetes",
 }
 
-Node = dict[str, Any]
+
+class Taint(msgspec.Struct, rename="camel", omit_defaults=True):
+    key: str
+    value: str = ""
+    effect: str = ""
+    time_added: datetime | None = None
+
+
+class Condition(msgspec.Struct, rename="camel"):
+    type: str
+    status: str
+    last_transition_time: str | None = None
+
+
+class Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+    labels: dict[str, str] | None = None
+
+
+class Spec(msgspec.Struct):
+    taints: list[Taint] | None = None
+
+
+class Status(msgspec.Struct):
+    capacity: dict[str, str] | None = None
+    conditions: list[Condition] | None = None
+
+
+class Node(msgspec.Struct):
+    """Of a Node, what is needed here."""
+
+    metadata: Metadata
+    spec: Spec
+    status: Status
+
+
+class _PageMetadata(msgspec.Struct, rename={"further": "continue"}):
+    further: str = ""
+
+
+class _Page(msgspec.Struct):
+    metadata: _PageMetadata
+    items: list[Node]
+
+
+Kind = TypeVar("Kind")
 
 
 class _Conflict(CouldNotLook):
@@ -48,16 +94,16 @@ class KubernetesNodes:
         self.now = datetime.now(timezone.utc)  # of the latest answer
 
     def node(self, name: str) -> Node:
-        return self._ask("read_node", name)
+        return self._ask(Node, "read_node", name)
 
     def set_conditions(self, node: Node, health: NodeHealth) -> None:
         """Kubernetes merges conditions by their type: those of others stay."""
-        before = {one["type"]: one for one in node["status"].get("conditions") or []}
+        before = {(one.type, one.status): one for one in node.status.conditions or []}
         conditions = []
         for kind, problem in health.conditions().items():
             status, now = _STATUS.get(problem, "Unknown"), _written(self.now)
-            old = before.get(kind, {})
-            since = old["lastTransitionTime"] if old.get("status") == status else now
+            old = before.get((kind, status))
+            since = old.last_transition_time if old is not None else now
             condition = {
                 "type": kind,
                 "status": status,
@@ -68,11 +114,11 @@ class KubernetesNodes:
             }
             conditions.append(condition)
         change = {"status": {"conditions": conditions}}
-        self._ask("patch_node_status", node["metadata"]["name"], change)
+        self._ask(Node, "patch_node_status", node.metadata.name, change)
 
     def set_taint(self, node: Node, health: NodeHealth, percent: float) -> str:
         """Add or remove the taint by slurm_drain's rule; what became of it, in a sentence."""
-        name = node["metadata"]["name"]
+        name = node.metadata.name
         if health.state == "broken":
             failed = [slurm_drain.DoctorResult(health.code, "fail")]
             decision = slurm_drain.drain(self, name, failed, percent=percent, now=lambda: self.now)
@@ -84,11 +130,11 @@ class KubernetesNodes:
 
     def nodes(self) -> dict[str, SlurmNodeRow]:
         """As slurm_drain takes them: a node with our taint is a drained one."""
-        page = self._ask("list_node", limit=PAGE)
-        found = page["items"]
-        while token := page["metadata"].get("continue"):
-            page = self._ask("list_node", limit=PAGE, _continue=token)
-            found += page["items"]
+        page = self._ask(_Page, "list_node", limit=PAGE)
+        found = page.items
+        while token := page.metadata.further:
+            page = self._ask(_Page, "list_node", limit=PAGE, _continue=token)
+            found += page.items
         return {row.name: row for row in map(_row, found)}
 
     def update(self, node: str, **settings: str) -> None:
@@ -96,32 +142,34 @@ class KubernetesNodes:
         code = settings.get("Reason", "").removeprefix(_OURS)
         for left in reversed(range(TRIES)):
             current = self.node(node)
-            taints = [one for one in _taints(current) if one["key"] != TAINT]
+            taints = [one for one in current.spec.taints or [] if one.key != TAINT]
             if settings["State"] == "DRAIN":
-                ours = {"key": TAINT, "value": code, "effect": "NoSchedule"}
-                taints.append({**ours, "timeAdded": _written(self.now)})
-            version = {"resourceVersion": current["metadata"]["resourceVersion"]}
+                taints.append(Taint(TAINT, code, "NoSchedule", self.now))
+            change = {
+                "metadata": {"resourceVersion": current.metadata.resource_version},
+                "spec": {"taints": msgspec.to_builtins(taints)},
+            }
             try:
-                self._ask("patch_node", node, {"metadata": version, "spec": {"taints": taints}})
+                self._ask(Node, "patch_node", node, change)
                 return
             except _Conflict:
                 if not left:
                     raise
 
-    def _ask(self, verb: str, *arguments: Any, **options: Any) -> Node:
+    def _ask(self, kind: type[Kind], verb: str, *arguments: Any, **options: Any) -> Kind:
         from kubernetes.client.exceptions import ApiException
 
         options |= {"_preload_content": False, "_request_timeout": ANSWER}
         try:
             answer = getattr(self._core, verb)(*arguments, **options)
             self.now = parsedate_to_datetime(answer.headers["Date"])
-            return msgspec.json.decode(answer.data, type=Node)
+            return msgspec.json.decode(answer.data, type=kind)
         except ApiException as error:
-            kind = _Conflict if error.status == 409 else CouldNotLook
+            refusal = _Conflict if error.status == 409 else CouldNotLook
             words = f"{error.status} {safe_text.one_line(str(error.reason))[:100]}"
             what = verb.replace("_", " ")
-            sentence = f"Kubernetes' API server refuses envcheck's request ({what}): {words}"
-            raise kind(sentence, _HINTS.get(error.status, "")) from None
+            sentence = f"Kubernetes' API server refuses a request of envcheck's ({what}): {words}"
+            raise refusal(sentence, _HINTS.get(error.status, "")) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             words = safe_text.one_line(str(error))[:200]
             raise CouldNotLook(f"Kubernetes' API server gives no answer: {words}") from None
@@ -139,7 +187,7 @@ def connect() -> KubernetesNodes:
     file = os.environ.get("KUBECONFIG")
     try:
         config.load_kube_config(file) if file else config.load_incluster_config()
-    except (config.ConfigException, OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - of YAML, of files, of whatever is in them
         words = safe_text.one_line(str(error))[:200]
         raise UsageError(f"no way to Kubernetes' API server: {words}") from None
     return KubernetesNodes(client.CoreV1Api())
@@ -147,24 +195,17 @@ def connect() -> KubernetesNodes:
 
 def has_gpus(node: Node) -> bool:
     """Whether Kubernetes knows of GPUs on a node, working or not."""
-    labels = node["metadata"].get("labels") or {}
-    offered = any(name.startswith(_RESOURCES) for name in node["status"].get("capacity") or {})
+    labels, capacity = node.metadata.labels or {}, node.status.capacity or {}
+    offered = any(name.startswith(_RESOURCES) for name in capacity)
     return offered or any(labels.get(name) == "true" for name in _LABELS)
 
 
-def _taints(node: Node) -> list[dict[str, str]]:
-    return node["spec"].get("taints") or []
-
-
 def _row(node: Node) -> SlurmNodeRow:
-    ours = next((one for one in _taints(node) if one["key"] == TAINT), None)
-    since, reason = None, ""
+    ours = next((one for one in node.spec.taints or [] if one.key == TAINT), None)
+    state, since, reason = "IDLE", None, ""
     if ours is not None:
-        added = ours.get("timeAdded", "1970-01-01T00:00:00Z")
-        since = datetime.fromisoformat(added.replace("Z", "+00:00"))
-        reason = f"{_OURS}{ours.get('value', '')}"
-    state = "IDLE" if ours is None else "DRAINED"
-    return SlurmNodeRow(node["metadata"]["name"], state, int(has_gpus(node)), since, reason)
+        state, since, reason = "DRAINED", ours.time_added, f"{_OURS}{ours.value}"
+    return SlurmNodeRow(node.metadata.name, state, int(has_gpus(node)), since, reason)
 
 
 def _written(moment: datetime) -> str:
