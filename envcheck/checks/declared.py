@@ -3,11 +3,13 @@
 `kernel/device_nodes.toml` belongs to `kernel/device_nodes.py`. A table `check.CODE` is what
 `envcheck explain` says of a check, a table `cause.KEY` a Cause; its fields are those of
 `findings.causes.Cause`. A cause with `like = "KEY"` is another cause of the file with some fields changed.
+One with a table `shown_by` is a DeclaredRow: a setting's value or a line of the kernel's log shows it.
 """
 
 from __future__ import annotations
 
 import pkgutil
+import re
 from functools import cache
 from typing import Any
 
@@ -40,6 +42,28 @@ def _file(module: str) -> _File:
     return msgspec.convert(tomli.loads(text), _File)
 
 
+class DeclaredRow(msgspec.Struct, frozen=True):
+    """A cause, and the setting or the line of a log that shows it.
+
+    names: of settings and variables, or kinds of lines; pattern: of a value, or in a line. when: what has to
+    hold besides, by names that the check knows, or packages of which one is installed ("numba|numba-cuda").
+    value: what the setting should be; "" where it should not be set. steps: commands; "@WHAT" stands for
+    those of this system. listed: the cause where the driver lists the GPU; None where the GPU's answer counts
+    for more.
+    """
+
+    cause: Cause
+    names: tuple[str, ...]
+    pattern: str = ""
+    when: tuple[str, ...] = ()
+    value: str = ""
+    steps: tuple[str, ...] = ()
+    listed: Cause | None = None
+
+    def fits(self, name: str, text: str) -> bool:
+        return name in self.names and bool(re.search(self.pattern, text))
+
+
 def declared_check(module: str, code: str) -> DeclaredCheck:
     return _file(module).check[code]
 
@@ -54,7 +78,30 @@ def declared_causes(module: str) -> dict[str, Cause]:
     return {key: _cause(row) for key, row in rows.items()}
 
 
+def causes_of(module: str, code: str) -> list[Cause]:
+    """The causes of one check that are in its module's file."""
+    every, keys = declared_causes(module), declared_check(module, code).causes
+    return [every[key] for key in (every if keys is None else keys)]
+
+
+@cache
+def declared_rows(module: str, code: str = "") -> tuple[DeclaredRow, ...]:
+    """The rows of a module's file, or of one check there; the first that fits counts."""
+    causes, file = declared_causes(module), _file(module)
+    keys = file.check[code].causes if code else None
+    rows = {key: _tuples(one["shown_by"]) for key, one in file.cause.items() if "shown_by" in one}
+    return tuple(
+        DeclaredRow(
+            causes[key], **{**row, "listed": causes[row["listed"]] if "listed" in row else None}
+        )
+        for key, row in rows.items()
+        if keys is None or key in keys
+    )
+
+
 def _cause(row: dict[str, Any]) -> Cause:
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-    values.pop("like", None)
-    return Cause(**values)
+    return Cause(**{k: v for k, v in _tuples(row).items() if k not in ("like", "shown_by")})
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}

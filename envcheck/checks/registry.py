@@ -24,7 +24,7 @@ from ..facts.missing import CouldNotRun
 from ..facts.view import SnapshotView
 from ..findings.causes import Cause
 from ..findings.model import BENCH, DEEPER, NO_KERNELS, SOAK, Verdict
-from .declared import DeclaredCheck, declared_causes, declared_check
+from .declared import DeclaredCheck, causes_of, declared_check
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -148,7 +148,7 @@ def check(
     code: str,
     *,
     title: str = "",
-    causes: Iterable[Cause] | None = None,
+    causes: Iterable[Cause] = (),
     about: str = "",
     sources: Iterable[str] = (),
     follows: Iterable[str] = (),
@@ -156,9 +156,9 @@ def check(
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    Without a title its texts are those of the TOML file beside its module (`declared`), and so are its causes
-    if none are given; ``follows`` is then added to the file's. It yields Findings, Passed and Unjudged, or
-    raises CannotJudge; yielding nothing is a pass.
+    Without a title its texts and causes are those of the TOML file beside its module (`declared`), beside the
+    given causes and ``follows``. It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding
+    nothing is a pass.
     """
 
     given = DeclaredCheck(
@@ -167,16 +167,11 @@ def check(
         sources=tuple(sources),
         systems=tuple(systems),
     )
-    follows = tuple(follows)
+    more, follows = tuple(causes), tuple(follows)
 
     def register(judge: Judge) -> Judge:
         texts = given if title else declared_check(judge.__module__, code)
-        declared = tuple(causes or ())
-        if not title and causes is None:
-            every = declared_causes(judge.__module__)
-            declared = tuple(
-                every[key] for key in (every if texts.causes is None else texts.causes)
-            )
+        declared = more if title else (*causes_of(judge.__module__, code), *more)
         area = _area_around(judge.__module__)
         if len({cause.key for cause in declared}) < len(declared):
             raise ValueError(f"{code} declares a cause twice")

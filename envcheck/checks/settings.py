@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..data.settings import WrongSetting, wrong_settings
 from ..facts.base import ProgramSetting
 from ..facts.view import SnapshotView
 from .system_commands import on_system
-from .verdicts import Cause, Finding, Remedy, Subject, about, about_file, word
+from .verdicts import DeclaredRow, Finding, Params, Remedy, Subject, about, about_file, word
 
 ENVIRONMENT = "environment"  # a setting's source
-Conditions = Mapping[
-    str, Callable[[], Any]
-]  # what each is of, for the sentence; nothing: it does not hold
-
-
-def table_causes(check: str) -> dict[WrongSetting, Cause]:
-    """The causes of a check that are rows of settings.csv."""
-    return {
-        row: Cause(
-            row.key,
-            row.severity,  # type: ignore[arg-type]  # the table's test knows them
-            row.headline,
-            row.sentence,
-            source=row.source,
-        )
-        for row in wrong_settings(check)
-    }
+# What each is of: {here} of the sentence, or a mapping of parameters; nothing: it does not hold.
+Conditions = Mapping[str, Callable[[], Any]]
 
 
 def in_words(one: ProgramSetting) -> str:
@@ -54,39 +39,50 @@ def change_setting(one: ProgramSetting, text: str, value: str = "") -> Remedy:
 
 def wrong_here(
     view: SnapshotView,
-    causes: Mapping[WrongSetting, Cause],
+    rows: Iterable[DeclaredRow],
     fact: str,
     settings: Iterable[ProgramSetting],
     conditions: Conditions,
 ) -> Iterator[Finding]:
     """What is found of a check's rows; ``fact``: where the settings stand in the Snapshot."""
     judged: set[str] = set()
-    for row, cause in causes.items():
+    for row in rows:
         for one in settings:
-            if one.name in judged or not row.fits(one):
+            if one.name in judged or not _fits(row, one):
                 continue
             here = [conditions[name]() for name in row.when]
             if not all(here):
                 continue
             judged.add(one.name)
-            advice = change_setting(one, row.remedy.rstrip("."), row.value)
-            if row.commands:
-                advice = Remedy(row.remedy, list(_commands(view, row, one)))
-            yield cause.found(
+            params: Params = {"variable": one.name, "value": one.value, "place": one.source}
+            params |= {"setting": in_words(one), "here": ""}
+            for more in here:
+                named = {"here": more} if isinstance(more, str) else {}
+                params |= more if isinstance(more, dict) else named
+            advice = change_setting(one, row.cause.remedy.rstrip("."), row.value)
+            if row.steps:
+                advice = Remedy(row.cause.remedy, list(_commands(view, row.steps, params)))
+            yield row.cause.found(
                 about_setting(one),
                 [view.evidence(fact, in_words(one))],
                 advice=advice,
-                setting=in_words(one),
-                value=one.value,
-                place=one.source,
-                here=here[-1] if here and isinstance(here[-1], str) else "",
+                **params,
             )
 
 
-def _commands(view: SnapshotView, row: WrongSetting, one: ProgramSetting) -> Iterator[str]:
+def _fits(row: DeclaredRow, one: ProgramSetting) -> bool:
+    if row.pattern == "missing":  # what it names
+        return one.name in row.names and one.missing
+    whole = re.fullmatch(row.pattern, one.value.strip(), re.IGNORECASE)
+    return one.name in row.names and whole is not None
+
+
+def _commands(view: SnapshotView, steps: Iterable[str], params: Params) -> Iterator[str]:
     """ "@WHAT" stands for the system's own commands."""
-    for command in row.commands:
-        if command.startswith("@"):
-            yield from on_system(view, command[1:])
-        else:
-            yield command.replace("{place}", word(one.source))
+    for step in steps:
+        if step.startswith("@"):
+            yield from on_system(view, step[1:])
+            continue
+        for name in ("place", "variable", "right"):
+            step = step.replace(f"{{{name}}}", word(str(params.get(name, ""))))
+        yield step

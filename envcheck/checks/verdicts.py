@@ -19,7 +19,7 @@ from ..findings.subjects import (
     gpu_subject,
     joined,
 )
-from .declared import declared_causes
+from .declared import DeclaredRow, declared_causes, declared_rows
 from .registry import check
 
 Verdicts = Iterator[Verdict]

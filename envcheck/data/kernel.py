@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Literal
 
 import msgspec
 
@@ -58,61 +57,6 @@ class NvlinkXid(msgspec.Struct, frozen=True):
 
 # "149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6 0x00000000 …": unit, information, status
 _NVLINK = re.compile(r"\): (1\d\d), (\w{1,40}) .{0,60}?\((0x[0-9a-f]{1,8}) (0x[0-9a-f]{1,8})\b")
-
-
-class KernelLine(msgspec.Struct, frozen=True):
-    """What a line of the kernel log says, by its kind and words. Pattern and listed may be "".
-
-    check: the code that reports it. severity: of a GPU that the driver does not list (where no GPU is known:
-    if it lists none); listed: of one that it lists, "" where its answer counts for more than the line.
-    """
-
-    check: str
-    key: str
-    kinds: tuple[str, ...]
-    pattern: str
-    severity: Literal["fail", "warn"]
-    listed: Literal["fail", "warn", ""]
-    headline: str
-    sentence: str
-    remedy: str
-    steps: str = msgspec.field(name="commands")
-    source: str
-
-    @property
-    def commands(self) -> list[str]:
-        """ "@WHAT" stands for a command of this machine's."""
-        return [step.strip() for step in self.steps.split(";;")]
-
-    def fits(self, kind: str, text: str) -> bool:
-        return kind in self.kinds and bool(re.search(self.pattern, text))
-
-    def values(self, text: str) -> dict[str, str]:
-        """What the pattern's named groups hold, which the sentence may show."""
-        found = re.search(self.pattern, text)
-        return found.groupdict() if found else {}
-
-
-class OptionEffect(msgspec.Struct, frozen=True):
-    """An option of the module nvidia, without "NVreg_", and what it takes away with a value like these."""
-
-    option: str
-    values: str  # a pattern
-    takes: Literal["gpu", "nvlink", "bar"]
-    key: str
-    headline: str
-    sentence: str
-    remedy: str
-    source: str
-
-
-def option_effects() -> tuple[OptionEffect, ...]:
-    return rows("module_options", OptionEffect)
-
-
-def kernel_lines(check: str) -> list[KernelLine]:
-    """The rows of one check; the first that fits a line counts."""
-    return [row for row in rows("kernel_lines", KernelLine) if row.check == check]
 
 
 class _Action(msgspec.Struct, frozen=True):

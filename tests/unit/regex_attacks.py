@@ -15,6 +15,10 @@ from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+import tomli
+
+from envcheck.checks.declared import DeclaredRow
+
 PACKAGE = Path(__file__).resolve().parents[2] / "envcheck"
 CALLS = ("match", "search", "fullmatch", "split", "findall", "finditer", "sub", "subn")
 
@@ -75,7 +79,7 @@ def _of_tables() -> Iterator[Use]:
             for key, value in vars(module).items():
                 for row in value if isinstance(value, list | tuple) else ():
                     pattern = getattr(row, "pattern", None)
-                    if isinstance(pattern, str):
+                    if isinstance(pattern, str) and not isinstance(row, DeclaredRow):
                         where = f"{name}.{key}"
                         yield Use(where, pattern, re.IGNORECASE, WAYS.get(where, "search"))
     for path in sorted((PACKAGE / "data").glob("*.csv")):
@@ -83,6 +87,15 @@ def _of_tables() -> Iterator[Use]:
             for line in csv.DictReader(file):
                 if line.get("pattern"):
                     yield Use(path.name, line["pattern"], re.IGNORECASE, "search")
+
+    for path in sorted((PACKAGE / "checks").rglob("*.toml")):
+        for cause in tomli.loads(path.read_text("utf-8")).get("cause", {}).values():
+            row = cause.get("shown_by", {})
+            if row.get(
+                "pattern"
+            ):  # of a setting's whole value, or in a line of a kind such as "nvrm"
+                way = "fullmatch" if re.search("[A-Z.]", row["names"][0]) else "search"
+                yield Use(path.name, row["pattern"], re.IGNORECASE, way)
 
 
 # Where patterns are handed on before they are used.

@@ -71,7 +71,11 @@ def test_each_declared_cause_is_used_and_each_used_one_is_declared() -> None:
         file = tomli.loads(path.read_text("utf-8"))
         source = path.with_suffix(".py").read_text("utf-8")
         named = set(re.findall(r'CAUSE\["([^"]+)"\]', source))
-        assert named == file.get("cause", {}).keys(), path
+        causes = file.get("cause", {})
+        shown = {key: one for key, one in causes.items() if "shown_by" in one}
+        listed = {one["shown_by"].get("listed", key) for key, one in shown.items()}
+        assert {*named, *shown, *listed} == causes.keys(), path
+        assert all("like" in one or (one["source"] and one["remedy"]) for one in shown.values())
 
 
 def test_a_declared_cause_has_fields_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,6 +280,11 @@ def test_whatever_the_driver_says_no_check_crashes(facts: dict[str, object]) -> 
     assert not [r.reason for r in found.values() if "crashed" in r.reason]
 
 
+def test_more_memory_in_use_than_there_is_is_not_judged() -> None:
+    result = results(machine([gpu(memory_used_mib=999_999)]), ["gpu"])["GPU-016"]
+    assert result.outcome == "skipped" and "999999 of" in result.reason
+
+
 def test_a_full_gpu_names_the_variable_that_is_not_set() -> None:
     full = machine([gpu(memory_used_mib=80000)])
     target = targets.good_target(environment=Environment(variables={}))

@@ -24,8 +24,10 @@ from envcheck.tensorcores import kernel_names
 MADE_LATER = {
     "checks/framework/causes.py",  # rows
     "findings/commands.py",  # rows, tried in test_remedy_commands.py
-    "checks/kernel/options.py",  # rows
     "checks/config_lines.py",  # rows
+    "checks/declared.py",  # rows
+    "checks/kernel/events.py",  # rows
+    "checks/settings.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/framework/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie
@@ -33,10 +35,8 @@ MADE_LATER = {
     "collector/redact.py",  # escaped names
     "data/__init__.py",  # rows
     "data/build_errors.py",  # rows
-    "data/kernel.py",  # rows
     "data/known_bad.py",  # rows
     "data/products.py",  # rows
-    "data/settings.py",  # rows
     "install/engines/client.py",  # rows
     "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows

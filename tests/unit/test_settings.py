@@ -14,23 +14,14 @@ from test_container_checks import NO_DAEMON, READY, judge
 from envcheck.collector.containers import settings as collected
 from envcheck.collector.facts import Facts
 from envcheck.collector.runtime.context import Context
-from envcheck.data.settings import wrong_settings
 from envcheck.facts.base import ProgramSetting
 from envcheck.facts.containers import BrokenFile, Kubernetes
 
-CHECKS = ("CTR-014", "CTR-015", "NET-003", "HOST-010")
 TOOLKIT = "/etc/nvidia-container-runtime/config.toml"
 
 
 def setting(name: str, value: str, source: str = TOOLKIT, missing: bool = False) -> ProgramSetting:
     return ProgramSetting(name=name, value=value, source=source, missing=missing)
-
-
-def test_every_row_has_a_source_and_a_key_of_its_own() -> None:
-    for check in CHECKS:
-        rows = wrong_settings(check)
-        assert rows and len({row.key for row in rows}) == len(rows)
-        assert all(row.source and row.remedy and row.severity in ("fail", "warn") for row in rows)
 
 
 CONTAINERS: list[tuple[str, str, dict[str, Any]]] = [

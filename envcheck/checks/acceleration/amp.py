@@ -8,22 +8,12 @@ from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...tensorcores.circumstances import directory
+from ..declared import declared_causes
 from ..environment.misleading import is_true
 from ..kernel.events import gpu_at
 from ..reading import SnapshotView, known
 from ..target import pip_install
-from ..verdicts import (
-    Finding,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    check,
-    declared_causes,
-    fill_in,
-    unjudged,
-    word,
-)
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, check, fill_in, unjudged, word
 from .common import Seen, each_run, failed, number, ok, text, words
 
 CAUSE = declared_causes(__name__)
@@ -90,10 +80,7 @@ def _too_old(view: SnapshotView, seen: Seen) -> str:
     return f"the GPU has compute capability {own}, and the rewrite wants {_SUITABLE}"
 
 
-@check(
-    "ACC-003",
-    causes=CAUSES,
-)
+@check("ACC-003", causes=CAUSES)
 def keras_computes_in_half(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         remedy = _keras_again(view, seen)
@@ -115,10 +102,7 @@ def keras_computes_in_half(view: SnapshotView) -> Verdicts:
     yield from each_run(view, "amp-keras", judge, absent="the target has no TensorFlow")
 
 
-@check(
-    "ACC-004",
-    causes=CAUSES,
-)
+@check("ACC-004", causes=CAUSES)
 def torch_computes_in_half(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         remedy = _torch_again(view, seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...facts.acceleration import SystemTrial
+from ..declared import declared_causes
 from ..reading import SnapshotView
 from ..verdicts import (
     Cause,
@@ -15,7 +16,6 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
-    declared_causes,
 )
 from .common import Seen, died, each_run, failed, number, ok, text
 

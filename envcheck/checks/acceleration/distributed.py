@@ -11,19 +11,10 @@ from typing import NamedTuple
 
 from ...data.versions import parse_version
 from ...facts.acceleration import SystemTrial
+from ..declared import declared_causes
 from ..reading import SnapshotView
 from ..target import pip_install
-from ..verdicts import (
-    Cause,
-    Params,
-    Passed,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    check,
-    declared_causes,
-    fail,
-)
+from ..verdicts import Cause, Params, Passed, Unjudged, Verdict, Verdicts, check, fail
 from .common import NO_IMPORT, Seen, each_run, failed, number, ok, text, words
 
 CAUSE = declared_causes(__name__)

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from ...facts.acceleration import SystemTrial
 from ...facts.host import Host
+from ..declared import declared_causes
 from ..driver_state import then_reboot
 from ..network.common import gpus
 from ..reading import SnapshotView, fact, facts_or, known
 from ..system_commands import in_engine, on_system
-from ..verdicts import (
-    Cause,
-    Finding,
-    Params,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Finding, Params, Passed, Remedy, Verdict, Verdicts, check
 from .common import Seen, each_run, failed, number, ok, text, words
 
 CAUSE = declared_causes(__name__)

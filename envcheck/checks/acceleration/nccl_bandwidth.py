@@ -10,12 +10,13 @@ from ...data.nccl_reference import measured
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
 from ...facts.network import Network
+from ..declared import declared_causes
 from ..network.common import gpus as gpus_if_known
 from ..network.common import network, setting
 from ..peer_groups import is_vgpu
 from ..reading import Gpu, SnapshotView, known, or_else
 from ..settings import change_setting
-from ..verdicts import Finding, Params, Passed, Verdicts, check, declared_causes
+from ..verdicts import Finding, Params, Passed, Verdicts, check
 from .common import Seen, each_run, number, text, words
 from .nccl import ABSENT, NVLS_OFF, TOGETHER, is_right, nccl, way
 

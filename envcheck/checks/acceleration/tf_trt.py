@@ -6,19 +6,10 @@ import re
 from typing import NamedTuple
 
 from ...facts.acceleration import SystemTrial
+from ..declared import declared_causes
 from ..reading import SnapshotView
 from ..target import pip_install, python, variables_if_known
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Remedy,
-    Unjudged,
-    Verdicts,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Unjudged, Verdicts, check
 from .common import Seen, died, each_run, failed, number, ok, text
 
 CAUSE = declared_causes(__name__)

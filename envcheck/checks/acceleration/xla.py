@@ -16,10 +16,7 @@ _BOUND = 1e-4
 _WITHOUT_XLA = re.compile(r"(?i)not (?:built|compiled) with XLA|XLA_\w{1,20} is not registered")
 
 
-@check(
-    "ACC-007",
-    causes=causes.CAUSES,
-)
+@check("ACC-007", causes=causes.CAUSES)
 def xla_compiles(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         name = "jit" if seen.run.framework == "jax" else "jit_compile"
@@ -28,10 +25,7 @@ def xla_compiles(view: SnapshotView) -> Verdicts:
     yield from each_run(view, "xla", judge, absent="the target has neither TensorFlow nor JAX")
 
 
-@check(
-    "ACC-008",
-    causes=causes.CAUSES,
-)
+@check("ACC-008", causes=causes.CAUSES)
 def xla_clusters(view: SnapshotView) -> Verdicts:
     def judge(seen: Seen) -> Verdicts:
         yield _judged(view, seen, seen.trial("auto-clustering"), clusters=True)

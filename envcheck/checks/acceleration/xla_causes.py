@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...data.capabilities import capability
 from ...data.versions import parse_version
+from ..declared import declared_causes
 from ..driver_state import driver_version
 from ..framework.compiler_tools import (
     XlaTools,
@@ -18,7 +19,7 @@ from ..framework.compiler_tools import (
 from ..reading import FRAMEWORKS, Framework, SnapshotView, known, or_else
 from ..system_commands import on_system
 from ..target import framework, python, variables, variables_if_known
-from ..verdicts import Cause, Params, Remedy, declared_causes, word
+from ..verdicts import Cause, Params, Remedy, word
 from .common import Seen
 
 CAUSE = declared_causes(__name__)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...bench.records import RowResult
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView
-from ..verdicts import Passed, Unjudged, Verdicts, check, declared_causes, fail
+from ..verdicts import Passed, Unjudged, Verdicts, check, fail
 from . import common
 from .common import again, bench, subjects, target, worst
 
@@ -38,10 +39,7 @@ def _mode(one: RowResult) -> str:
     return f"{row.precision.upper()} compiled" if row.compiled else row.precision.upper()
 
 
-@check(
-    "BEN-004",
-    causes=_DIED.values(),
-)
+@check("BEN-004", causes=_DIED.values())
 def rows_come_to_their_end(view: SnapshotView) -> Verdicts:
     rows = bench(view).rows
     for one in worst([one for one in rows if one.run.outcome in _DIED]):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...bench.records import RowResult
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView
-from ..verdicts import Cause, Finding, Passed, Verdicts, check, declared_causes
+from ..verdicts import Cause, Finding, Passed, Verdicts, check
 from . import common
 from .common import bench, slow_remedy, target, timed, worst
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...facts.gpu import CudaDevice
 from ...facts.view import driver_gpus
+from ..declared import declared_causes
 from ..reading import CannotJudge, Gpu, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import Params, Passed, Verdicts, check, declared_causes, gpu_subject
+from ..verdicts import Params, Passed, Verdicts, check, gpu_subject
 from .common import VARIABLE, inside, need_host_gpus, nodes
 
 CAUSE = declared_causes(__name__)

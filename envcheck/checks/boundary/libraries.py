@@ -5,21 +5,11 @@ from __future__ import annotations
 from ...data.versions import parse_version
 from ..container.cgroups import UDEV_RULE
 from ..container_start import LINKS
+from ..declared import declared_causes
 from ..driver.libcuda import COMPAT, STUB_ERROR, STUBS, library_version
 from ..driver_state import DATA_CENTRE_BRANDS
 from ..reading import CouldNotRun, CudaDriver, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import (
-    Cause,
-    Finding,
-    Param,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Finding, Param, Passed, Remedy, Verdict, Verdicts, about, check
 from .common import image, inside, need_host_gpus, nodes, start_commands
 
 CAUSE = declared_causes(__name__)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...data.engine_errors import explain
 from ..container_start import mended
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView
-from ..verdicts import Passed, Verdicts, about, check, declared_causes
+from ..verdicts import Passed, Verdicts, about, check
 from .common import image
 
 CAUSE = declared_causes(__name__)

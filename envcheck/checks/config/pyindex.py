@@ -6,19 +6,11 @@ from urllib.parse import urlsplit
 
 from ...data.releases import wheel_pythons
 from ...facts.target import ConfigFile, ConfigSetting
+from ..declared import declared_causes
 from ..installing import pip_config
 from ..reading import SnapshotView, facts_of, known
 from ..target import installed_if_known, pip_uninstall, python_version, tensorflows
-from ..verdicts import (
-    Evidence,
-    Passed,
-    Verdicts,
-    about,
-    about_file,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Evidence, Passed, Verdicts, about, about_file, check, word
 
 CAUSE = declared_causes(__name__)
 

@@ -6,6 +6,7 @@ from ...data import cdi_versions
 from ...data.versions import parse_version
 from ...facts.containers import CdiSpec, Engine
 from .. import containers as shared
+from ..declared import declared_causes
 from ..reading import (
     CannotJudge,
     Kernel,
@@ -19,17 +20,7 @@ from ..reading import (
     need,
 )
 from ..system_commands import on_system, systemctl
-from ..verdicts import (
-    Passed,
-    Verdict,
-    Verdicts,
-    about,
-    about_file,
-    check,
-    declared_causes,
-    unjudged,
-    word,
-)
+from ..verdicts import Passed, Verdict, Verdicts, about, about_file, check, unjudged, word
 
 CAUSE = declared_causes(__name__)
 

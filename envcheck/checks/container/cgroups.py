@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .. import containers as shared
+from ..declared import declared_causes
 from ..driver_state import on_wsl
 from ..reading import NotKnown, Skip, SnapshotView, facts_of, known, need
-from ..verdicts import Params, Passed, Verdicts, about, check, declared_causes
+from ..verdicts import Params, Passed, Verdicts, about, check
 
 CAUSE = declared_causes(__name__)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from ...data.settings import WrongSetting
 from ...facts.base import ProgramSetting
 from ...facts.containers import Containers
 from ...facts.host import Host
 from .. import containers as shared
+from ..declared import declared_causes, declared_rows
 from ..reading import SnapshotView, Unavailable, facts_or, known, need
-from ..settings import Conditions, table_causes, wrong_here
+from ..settings import Conditions, wrong_here
 from ..system_commands import systemctl
-from ..verdicts import Cause, Passed, Verdicts, about_file, check, declared_causes, word
+from ..verdicts import Passed, Verdicts, about_file, check, word
 
 CAUSE = declared_causes(__name__)
 
@@ -25,13 +23,9 @@ _THEN = {
 }
 _UNITS = {"docker-rootless": "docker", "toolkit": "docker"}
 _BUILT_IN = ("runc", "io.containerd.runc.v2")  # docker's own runtimes
-_STOPS, _TAKES_GPUS = table_causes("CTR-014"), table_causes("CTR-015")
 
 
-@check(
-    "CTR-014",
-    causes=[CAUSE["configuration-broken"], CAUSE["option-given-twice"], *_STOPS.values()],
-)
+@check("CTR-014")
 def configured(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     containers = shared.containers_of(view)
@@ -55,25 +49,24 @@ def configured(view: SnapshotView) -> Verdicts:
     by_name = {one.name: one for one in settings}
     if any(e.name == "docker" and _is_down(e.server_version) for e in containers.engines):
         yield from _twice(view, by_name)
-    yield from _of_table(view, _STOPS)
+    yield from _of_table(view, "CTR-014")
     yield Passed(f"{len(settings)} settings")
 
 
-@check(
-    "CTR-015",
-    causes=_TAKES_GPUS.values(),
-)
+@check("CTR-015")
 def toolkit_fits(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
-    yield from _of_table(view, _TAKES_GPUS)
+    yield from _of_table(view, "CTR-015")
     yield Passed("none of its settings is for another machine")
 
 
-def _of_table(view: SnapshotView, rows: Mapping[WrongSetting, Cause]) -> Verdicts:
+def _of_table(view: SnapshotView, code: str) -> Verdicts:
     containers = shared.containers_of(view)
     settings = need(containers.settings, "the engines' settings")
     conditions = _conditions(view, containers, {one.name: one for one in settings})
-    yield from wrong_here(view, rows, "machine.containers.settings", settings, conditions)
+    yield from wrong_here(
+        view, declared_rows(__name__, code), "machine.containers.settings", settings, conditions
+    )
 
 
 def _is_down(version: object) -> bool:

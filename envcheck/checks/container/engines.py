@@ -9,6 +9,7 @@ from ...facts.containers import Engine
 from ...facts.host import Host
 from .. import containers as shared
 from ..container_start import mended
+from ..declared import declared_causes
 from ..driver_state import container, on_wsl
 from ..host.disk import FULL_MIB
 from ..nvidia_devices import open_to_all
@@ -22,9 +23,7 @@ from ..verdicts import (
     Unjudged,
     Verdicts,
     about,
-    about_file,
     check,
-    declared_causes,
     fill_in,
     word,
 )
@@ -128,21 +127,6 @@ def _wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
 def _server(view: SnapshotView, engine: Engine) -> list[str]:
     """What installs docker's server, unless it is installed: another package would put it out."""
     return [] if known(engine.server_path) else on_system(view, "docker")
-
-
-@check("CTR-016")
-def nothing_refused(view: SnapshotView) -> Verdicts:
-    shared.need_gpus(view)
-    for one in shared.containers_of(view).errors:
-        if meant := explain(one.text):
-            yield CAUSE["gpus-refused"].found(
-                about_file(one.path),
-                [view.evidence("machine.containers.errors", one.text)],
-                advice=mended(view, meant, fill_in("IMAGE", "your image")),
-                path=one.path,
-                why=meant.meaning,
-            )
-    yield Passed("none")
 
 
 _CLASSIC, _OWN_ALONE = (27, 0), (29, 2)  # versions of the snap

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from ...facts.gpu import CudaDriver, NvidiaSmi, Nvml
 from ...facts.kernel import DriverFile, Kernel
+from ..declared import declared_causes
 from ..driver_on_disk import driver_files, upstream
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, known, need
 from ..system_commands import by_manager
-from ..verdicts import (
-    Evidence,
-    Passed,
-    Remedy,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-    word,
-    words,
-)
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, about_file, check, word, words
 
 CAUSE = declared_causes(__name__)
 

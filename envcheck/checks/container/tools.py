@@ -5,17 +5,15 @@ from __future__ import annotations
 from ...facts.base import ProgramSetting
 from ...facts.host import Host
 from .. import containers as shared
+from ..declared import declared_rows
 from ..reading import NotKnown, SnapshotView, facts_or, known
-from ..settings import Conditions, table_causes, wrong_here
+from ..settings import Conditions, wrong_here
 from ..verdicts import Passed, Verdicts, about, check, unjudged
 
-_ROWS = table_causes("CTR-006")
+_ROWS = declared_rows(__name__)
 
 
-@check(
-    "CTR-006",
-    causes=_ROWS.values(),
-)
+@check("CTR-006")
 def versions(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     containers, host = shared.containers_of(view), facts_or(view.machine.host, Host)

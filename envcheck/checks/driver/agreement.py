@@ -8,6 +8,7 @@ from ...facts.gpu import Gpu, NvidiaSmi, Nvml
 from ...facts.kernel import Kernel
 from ...facts.pci import PciDevice
 from ...findings.subjects import about_device, gpu_subject, joined
+from ..declared import declared_causes
 from ..driver_state import container, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import kept_closed
@@ -22,17 +23,7 @@ from ..reading import (
     need,
     show,
 )
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-    unjudged,
-    word,
-)
+from ..verdicts import Evidence, Finding, Passed, Verdicts, about, check, unjudged, word
 from ..visible import VARIABLE, devices, setting, visible
 
 CAUSE = declared_causes(__name__)

@@ -8,10 +8,11 @@ from packaging.version import Version
 
 from ...data import cuda as tables
 from ...data.versions import parse_version
+from ..declared import declared_causes
 from ..driver_state import DATA_CENTRE_BRANDS, branch, driver_version, on_windows
 from ..reading import NotKnown, SnapshotView, fact, known, need
 from ..system_commands import on_system
-from ..verdicts import Evidence, Passed, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Passed, Verdicts, check
 
 CAUSE = declared_causes(__name__)
 

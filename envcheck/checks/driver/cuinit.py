@@ -5,22 +5,14 @@ from __future__ import annotations
 from ...facts.gpu import CudaDriver, Gpu, Nvml
 from ...facts.kernel import Kernel
 from ..container_start import lost_gpus
+from ..declared import declared_causes
 from ..driver_on_disk import driver_files
 from ..driver_state import NO_GPUS, container, driver_libraries, on_wsl
 from ..gpus import plural
 from ..nvidia_devices import event_evidence
 from ..reading import Skip, SnapshotView, fact, facts_of, facts_or, is_absent, known, need
 from ..system_commands import in_engine
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, word
 from .error_codes import CUDA, CUINIT, causes
 from .hang import silent
 
@@ -47,16 +39,7 @@ _HERE = {  # what the code means in particular circumstances, by the cause's key
 }
 
 
-@check(
-    "DRV-004",
-    causes=[
-        *_CODES.values(),
-        *_HERE.values(),
-        CAUSE["libcuda-not-found"],
-        CAUSE["cuinit-crashes"],
-        CAUSE["cuinit-hangs"],
-    ],
-)
+@check("DRV-004", causes=[*_CODES.values(), *_HERE.values()])
 def cuda_starts(view: SnapshotView) -> Verdicts:
     probe = view.machine.cuda
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:

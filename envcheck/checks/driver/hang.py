@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...facts.base import StuckProcess
+from ..declared import declared_causes
 from ..driver_state import NVRM_LOG, REBOOT
 from ..reading import Probe, Skip, SnapshotView
-from ..verdicts import Passed, Verdicts, about_processes, check, declared_causes
+from ..verdicts import Passed, Verdicts, about_processes, check
 
 CAUSE = declared_causes(__name__)
 

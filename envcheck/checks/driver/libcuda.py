@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from ...data.versions import parse_version
+from ..declared import declared_causes
 from ..driver_state import container, on_wsl
 from ..reading import CudaDriver, Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import on_system
-from ..verdicts import Passed, Verdicts, about_file, check, declared_causes, word
+from ..verdicts import Passed, Verdicts, about_file, check, word
 
 CAUSE = declared_causes(__name__)
 

@@ -6,11 +6,12 @@ import re
 
 from ...facts.gpu import NvidiaSmi
 from ..containers import CDI_GENERATE
+from ..declared import declared_causes
 from ..driver_on_disk import bring_together, modules_on_disk, packages_of
 from ..driver_state import container, on_wsl
 from ..reading import Kernel, Skip, SnapshotView, facts_of, facts_or, known, need
 from ..system_commands import in_engine, on_system
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check
 from .error_codes import NVML
 from .nvml import nvml_code
 

@@ -6,9 +6,10 @@ import re
 
 from ...facts.gpu import NvidiaSmi
 from ...findings.subjects import about_device_at, about_file
+from ..declared import declared_causes
 from ..driver_state import NVRM_LOG, driver_libraries
 from ..reading import Skip, SnapshotView, Unavailable, facts_of, is_absent, known, need
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check
 from .error_codes import NVIDIA_SMI, NVML, causes
 from .hang import silent, stuck_in
 from .nvml import nvml_code
@@ -40,17 +41,7 @@ _PRINTED = causes(NVML, _BROKEN, "nvidia-smi printed an error and no GPUs: {mean
 _SILENT = CAUSE["nvidia-smi-silent"]
 
 
-@check(
-    "DRV-003",
-    causes=[
-        *_PRINTED.values(),
-        CAUSE["nvidia-smi-not-there"],
-        CAUSE["nvidia-smi-missing"],
-        _SILENT,
-        CAUSE["nvidia-smi-fails"],
-        CAUSE["nvidia-smi-fails-alone"],
-    ],
-)
+@check("DRV-003", causes=_PRINTED.values())
 def nvidia_smi_answers(view: SnapshotView) -> Verdicts:
     works, probe = nvml_code(view) == 0, view.machine.nvidia_smi
     if works and probe is not None and silent(probe):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..container_start import lost_gpus, start_with_gpus
+from ..declared import declared_causes
 from ..driver_on_disk import driver_files
 from ..driver_state import (
     container,
@@ -11,7 +12,7 @@ from ..driver_state import (
 )
 from ..gpus import error_code
 from ..reading import Kernel, Nvml, SnapshotView, facts_of, facts_or, known, need
-from ..verdicts import Passed, Remedy, Verdict, Verdicts, check, declared_causes
+from ..verdicts import Passed, Remedy, Verdict, Verdicts, check
 from .error_codes import NVML, causes
 from .hang import died, silent, stuck_in
 
@@ -22,18 +23,7 @@ _CODES = causes(
 )
 
 
-@check(
-    "DRV-001",
-    causes=[
-        *_CODES.values(),
-        CAUSE["gpus-not-listed"],
-        CAUSE["container-lost-gpus"],
-        CAUSE["driver-libraries-without-links"],
-        CAUSE["nvml-hangs"],
-        CAUSE["nvml-crashes"],
-        CAUSE["nvml-silent"],
-    ],
-)
+@check("DRV-001", causes=_CODES.values())
 def nvml_answers(view: SnapshotView) -> Verdicts:
     probe = view.machine.nvml
     if stuck_in(probe):

@@ -10,8 +10,6 @@ from ..target import variables_if_known
 from ..verdicts import Cause, Evidence, Finding, Param, about
 from ..visible import visible
 
-CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
-
 
 def setting_evidence(view: SnapshotView, name: str) -> Evidence:
     """The Evidence for a variable of the target."""

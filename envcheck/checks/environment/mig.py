@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..reading import CannotJudge, Framework, SnapshotView, Unavailable, known
 from ..target import framework_facts, title_of
-from ..verdicts import Cause, Finding, about, declared_causes, fill_in, word
+from ..verdicts import Cause, Finding, about, fill_in, word
 from ..visible import VARIABLE, setting
 from .common import setting_evidence
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from packaging.requirements import Requirement
 
-from ...data.misleading_variables import MisleadingVariable, misleading_variables
+from ...facts.base import ProgramSetting
+from ..declared import declared_rows
 from ..reading import NotKnown, SnapshotView, fact, known
 from ..registry import Judge
+from ..settings import ENVIRONMENT, wrong_here
 from ..target import (
     environment,
     framework,
@@ -20,35 +24,11 @@ from ..target import (
     variables,
     version_of,
 )
-from ..verdicts import Cause, Finding, Passed, Verdicts, check
-from ..verdicts import word as shell_word
+from ..verdicts import Passed, Verdicts, check
 from ..visible import visible
-from .common import CUDA_GUIDE, major, misset
+from .common import major
 
-_ROWS = misleading_variables()
-_CHECKS = {
-    "ENV-004": (
-        "TF32 is not switched off",
-        "On GPUs from Ampere on, products and convolutions of 32-bit numbers run on Tensor Cores in TF32,"
-        " many times faster; NVIDIA_TF32_OVERRIDE=0 switches that off in every NVIDIA library of a process.",
-    ),
-    "ENV-005": (
-        "No variable slows the GPU down",
-        "Variables that are for debugging make the CPU wait for every kernel (CUDA_LAUNCH_BLOCKING), or"
-        " switch caches off: the driver's of compiled kernels, PyTorch's of memory.",
-    ),
-    "ENV-010": (
-        "Nothing in the environment switches Tensor Cores off",
-        "NVIDIA's TensorFlow reads TF_DISABLE_CUBLAS_TENSOR_OP_MATH and similar variables, which keep"
-        " Tensor Cores from being used, and others that ask for mixed precision, which other builds ignore."
-        " Settings that are choices are shown as a detail.",
-    ),
-    "ENV-017": (
-        "No variable keeps programs from the GPU",
-        "Some variables tell a library to compute on the CPU, to simulate a GPU, or to look for CUDA where"
-        " it is not. They were set for one program, and stay in a start file for all.",
-    ),
-}
+_VARIABLES = "seen.environment.variables"
 # Settings that are choices: they change how a framework computes or holds memory.
 _CHOICES = ("TF_", "XLA_", "TORCH_ALLOW", "CUBLAS_WORKSPACE", "CUDA_MODULE")
 
@@ -57,22 +37,21 @@ def is_true(value: str | None) -> bool:
     return (value or "").strip().lower() in ("1", "true", "yes", "on")
 
 
-def _cause(row: MisleadingVariable) -> Cause:
-    return Cause(row.key, row.severity, row.headline, row.sentence, row.remedy, source=row.source)
-
-
-_CAUSES = {row.key: _cause(row) for row in _ROWS}
-
-
 def _judge(code: str) -> Judge:
     def judge(view: SnapshotView) -> Verdicts:
-        values = variables(view)
-        found = []
-        for row in _ROWS:
-            for name in row.variable if row.check == code else ():
-                value = values.get(name, "").strip()
-                finding = _found(view, row, name) if row.value.fullmatch(value) and value else None
-                found += [finding] if finding else []
+        given = [
+            ProgramSetting(name=name, value=value, source=ENVIRONMENT)
+            for name, value in variables(view).items()
+            if value.strip()
+        ]
+        found = [
+            finding
+            for row in declared_rows(__name__, code)
+            for one in given
+            for finding in wrong_here(view, [row], _VARIABLES, [one], _Conditions(view, one))
+        ]
+        if found and code == "ENV-017":
+            need_gpus(view)
         yield from found
         if not found:
             yield Passed("; ".join(_choices(view)) if code == "ENV-010" else "nothing is set so")
@@ -80,44 +59,40 @@ def _judge(code: str) -> Judge:
     return judge
 
 
-def _found(view: SnapshotView, row: MisleadingVariable, name: str) -> Finding | None:
-    gpu = cuda = gone = meant = ""
-    value = variables(view)[name]
-    users = []
-    for word in row.when:
-        if word == "sm80":
-            gpu = _with_tf32(view)
-            if not gpu:
-                return None
-        elif word == "other-cuda":
-            torch = framework(view, "torch")
-            cuda = (known(torch.built_cuda) if torch else "") or ""
-            if not cuda or cuda.replace(".", "") == value:
-                return None
-        elif word == "unwritable":
-            if fact(environment(view), "cuda_cache_writable") is not False:
-                return None
-        elif word == "absent":
-            if name not in (fact(environment(view), "absent_directories") or []):
-                return None
-        elif word == "misspelt":
-            near = fact(environment(view), "misspelt") or {}
-            gone = next((one for one in value.split(":") if one in near), "")
-            if not gone:
-                return None
-            meant = near[gone]
-        elif word == "unread":
-            if _reads_amp(view):
-                return None
-        else:
-            users.append(Requirement(word))
-    if users and not any(_installed(view, one) for one in users):
-        return None
-    if row.check == "ENV-017":
-        need_gpus(view)
-    right = [f"export {name}={shell_word(value.replace(gone, meant))}"] if gone else []
-    given = {"gpu": gpu, "cuda": cuda, "gone": gone, "meant": meant}
-    return misset(view, _CAUSES[row.key], name, right, **given)
+class _Conditions(dict[str, Callable[[], Any]]):
+    """Of one variable. A word that is none of these names packages, of which one is installed."""
+
+    def __init__(self, view: SnapshotView, one: ProgramSetting) -> None:
+        self._view = view
+        absent = one.name in (fact(environment(view), "absent_directories") or [])
+        writable = fact(environment(view), "cuda_cache_writable")
+        super().__init__(
+            {
+                "sm80": lambda: {"gpu": gpu} if (gpu := _with_tf32(view)) else None,
+                "other-cuda": lambda: _other_cuda(view, one.value.strip()),
+                "unwritable": lambda: writable is False,
+                "absent": lambda: absent,
+                "misspelt": lambda: _misspelt(view, one.value),
+                "unread": lambda: not _reads_amp(view),
+            }
+        )
+
+    def __missing__(self, packages: str) -> Callable[[], bool]:
+        wanted = [Requirement(one) for one in packages.split("|")]
+        return lambda: any(_installed(self._view, one) for one in wanted)
+
+
+def _other_cuda(view: SnapshotView, value: str) -> dict[str, str]:
+    torch = framework(view, "torch")
+    cuda = (known(torch.built_cuda) if torch else "") or ""
+    return {"cuda": cuda} if cuda and cuda.replace(".", "") != value else {}
+
+
+def _misspelt(view: SnapshotView, value: str) -> dict[str, str]:
+    near = fact(environment(view), "misspelt") or {}
+    gone = next((one for one in value.split(":") if one in near), "")
+    right = value.replace(gone, near[gone]) if gone else ""
+    return {"gone": gone, "meant": near[gone], "right": right} if gone else {}
 
 
 def _installed(view: SnapshotView, wanted: Requirement) -> bool:
@@ -158,11 +133,5 @@ def _choices(view: SnapshotView) -> list[str]:
     return shown or ["nothing is set"]
 
 
-for _code, (_title, _about) in _CHECKS.items():
-    check(
-        _code,
-        title=_title,
-        causes=[_CAUSES[row.key] for row in _ROWS if row.check == _code],
-        about=_about,
-        sources=[CUDA_GUIDE, "misleading_variables.csv, a source in every row"],
-    )(_judge(_code))
+for _code in ("ENV-004", "ENV-005", "ENV-010", "ENV-017"):
+    check(_code)(_judge(_code))

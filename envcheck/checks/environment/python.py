@@ -6,18 +6,9 @@ import re
 from collections.abc import Iterator
 
 from .. import target
+from ..declared import declared_causes
 from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Verdicts,
-    about,
-    about_file,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Cause, Finding, Passed, Verdicts, about, about_file, check, word
 from .common import misset, setting_evidence
 
 CAUSE = declared_causes(__name__)

@@ -5,18 +5,11 @@ from __future__ import annotations
 import re
 
 from ..container_start import start_with_gpus
+from ..declared import declared_causes
 from ..reading import NotKnown, Skip, SnapshotView, fact, is_container
 from ..system_commands import in_engine
 from ..target import gpus_present, need_gpus, variables
-from ..verdicts import (
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-)
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about, check
 from ..visible import VARIABLE, devices, visible
 from .common import setting_evidence
 from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
@@ -24,19 +17,7 @@ from .mig import FAILS, NONE_NAMED, SEVERAL_NAMED, one_of_several
 CAUSE = declared_causes(__name__)
 
 
-@check(
-    "ENV-001",
-    causes=[
-        CAUSE["hides-all"],
-        CAUSE["no-gpu-of-slurm"],
-        CAUSE["cut-short"],
-        CAUSE["named-twice"],
-        CAUSE["counted-otherwise"],
-        SEVERAL_NAMED,
-        NONE_NAMED,
-        FAILS,
-    ],
-)
+@check("ENV-001", causes=[SEVERAL_NAMED, NONE_NAMED, FAILS])
 def visible_devices(view: SnapshotView) -> Verdicts:
     values = variables(view)
     value = values.get(VARIABLE)

@@ -8,8 +8,9 @@ from ...attributes.bounds import fits
 from ...attributes.readers import Fact
 from ...attributes.registry import Key
 from ...facts.profile import Profile, Value, Wanted
+from ..declared import declared_causes
 from ..reading import CannotJudge, CouldNotRun, Skip, SnapshotView, Unavailable, need
-from ..verdicts import Evidence, Finding, Subject, Unjudged, declared_causes
+from ..verdicts import Evidence, Finding, Subject, Unjudged
 
 CAUSE = declared_causes(__name__)
 

@@ -7,20 +7,11 @@ from ...attributes.registry import COUNT, NAME, PROVEN, SECTIONS, TENSOR_CORES
 from ...facts.micro_kernels import Mode
 from ...facts.profile import Value, Wanted
 from ...tensorcores.judge import cases
+from ..declared import declared_causes
 from ..driver_state import HOLDERS
 from ..gpus import address_of, together
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, known
-from ..verdicts import (
-    Finding,
-    Passed,
-    Subject,
-    Unjudged,
-    Verdicts,
-    about_gpu,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Finding, Passed, Subject, Unjudged, Verdicts, about_gpu, check, word
 from .common import (
     DEVICE_DIFFERS,
     DIFFERS,
@@ -59,10 +50,7 @@ def _within(wanted: Value, name: str) -> bool:
 STRANGER = CAUSE["gpu-not-in-profile"]
 
 
-@check(
-    "EXP-003",
-    causes=[DIFFERS, STRANGER],
-)
+@check("EXP-003", causes=[DIFFERS])
 def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
     tables = wanted_tables(view, "gpus")["gpus"]
     found: list[Finding] = []
@@ -89,10 +77,7 @@ def gpus_are_as_expected(view: SnapshotView) -> Verdicts:
         yield Passed(f"{len(_gpus(view))} GPUs, as the profile says")
 
 
-@check(
-    "EXP-004",
-    causes=[DEVICE_DIFFERS],
-)
+@check("EXP-004", causes=[DEVICE_DIFFERS])
 def each_gpu_is_as_expected(view: SnapshotView) -> Verdicts:
     keys = {key.name: key for key in SECTIONS["gpus"].keys}
     tables = wanted_tables(view, "gpus")["gpus"]

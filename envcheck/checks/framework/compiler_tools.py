@@ -11,19 +11,10 @@ from ...data.tensorflow_wheels import tensorflow_build
 from ...data.versions import parse_version
 from ...data.xla_tools import XlaSearch, xla_search
 from ...facts.target import CompilerTool
+from ..declared import declared_causes
 from ..reading import Framework, NotKnown, Skip, SnapshotView, known, need
 from ..target import framework_version, per_framework, pip_install, sees_gpus, title_of, variables
-from ..verdicts import (
-    Evidence,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Evidence, Passed, Remedy, Verdict, Verdicts, about_file, check, word
 from .causes import explain, found
 from .trials import FIRST_STEPS, lines_of, ran
 

@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ...facts.target import ErrorFile
+from ..declared import declared_causes
 from ..packages.requirements import marker_environment, requirements, together
 from ..reading import Framework, SnapshotView, fact, known
 from ..target import (
@@ -18,7 +19,7 @@ from ..target import (
     variables_if_known,
     version_of,
 )
-from ..verdicts import Remedy, declared_causes, word
+from ..verdicts import Remedy, word
 from .causes import Explained
 
 CAUSE = declared_causes(__name__)

@@ -7,21 +7,13 @@ import re
 from ...data.cuda import driver_fits
 from ...data.framework_gpus import gpu_builds
 from ..builds import gpu_build, newest_build
+from ..declared import declared_causes
 from ..driver_state import driver_version, on_windows, on_wsl
 from ..fitness import code_for, is_entry, ptx_runs
 from ..reading import Framework, NotKnown, Skip, SnapshotView, fact, known, need
 from ..system_commands import on_system
 from ..target import per_framework, title_of
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about, check
 from ..visible import VisibleDevice, capabilities, visible
 from .causes import found
 from .trials import ran

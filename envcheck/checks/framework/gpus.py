@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from ...data.packages import component
+from ..declared import declared_causes
 from ..gpus import plural
 from ..installing import conda_install
 from ..reading import Framework, Skip, SnapshotView, fact, known, need
 from ..target import installed_if_known, per_framework, pip_install, python, title_of
-from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, declared_causes, word
+from ..verdicts import Evidence, Passed, Remedy, Verdicts, check, word
 from ..visible import MIG_INSTANCE, VARIABLE, setting, visible
 from .causes import NO_GPU, Explained, explain
 
@@ -23,10 +24,7 @@ _ASK = {
 }
 
 
-@check(
-    "FRM-002",
-    causes=[OUTDATED, *(sign.cause for sign in NO_GPU), NO_REASON],
-)
+@check("FRM-002", causes=[sign.cause for sign in NO_GPU])
 @per_framework(built_with_cuda=True)
 def sees_every_gpu(view: SnapshotView, facts: Framework) -> Verdicts:
     if fact(view.seen.cuda, "device_count") == 0:

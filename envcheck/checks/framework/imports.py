@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from ...data.releases import releases
 from ..builds import gpu_build, newest_build
+from ..declared import declared_causes
 from ..installing import by_conda
 from ..purpose import CPU_TENSORFLOWS
 from ..reading import Framework, SnapshotView, fact, is_absent, known, need
@@ -26,7 +27,7 @@ from ..target import (
     title_of,
     variables_if_known,
 )
-from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes, word
+from ..verdicts import Passed, Remedy, Verdicts, about, check, word
 from ..visible import capabilities
 from .causes import IMPORT, explain
 from .error_files import CAUSES as FILE_CAUSES
@@ -38,18 +39,7 @@ CAUSE = declared_causes(__name__)
 _NUMPY_1 = re.compile(r"compiled using NumPy 1|_ARRAY_API not found")
 
 
-@check(
-    "FRM-001",
-    causes=[
-        *(sign.cause for sign in IMPORT),
-        *FILE_CAUSES,
-        *CAUSES,
-        CAUSE["another-module"],
-        CAUSE["platform-not-built-in"],
-        CAUSE["part-built-for-numpy-1"],
-        CAUSE["other-reason"],
-    ],
-)
+@check("FRM-001", causes=[*(sign.cause for sign in IMPORT), *FILE_CAUSES, *CAUSES])
 @per_framework(gpus=False, imported=False)
 def it_imports(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import re
 
+from ..declared import declared_causes
 from ..driver.hang import silent
 from ..reading import FRAMEWORKS, Framework, Probe, Skip, SnapshotView
 from ..target import python, variables_if_known
-from ..verdicts import (
-    Passed,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Passed, Unjudged, Verdict, Verdicts, about, check, word
 from .causes import SIGNALS
 from .error_files import NO_MEMORY, limited_to
 

@@ -11,19 +11,11 @@ from ...data.packages import NVIDIA_INDEX
 from ...data.tensorflow_wheels import tensorflow_builds
 from ...data.versions import parse_version
 from .. import target
+from ..declared import declared_causes
 from ..reading import CannotJudge, Framework, Library, Skip, SnapshotView, known, need
 from ..system_commands import on_system
 from ..target import pip_install, python_version, soname
-from ..verdicts import (
-    Evidence,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, check, word
 from .causes import found
 
 CAUSE = declared_causes(__name__)

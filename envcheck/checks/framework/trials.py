@@ -6,20 +6,11 @@ import re
 
 from ...data.versions import parse_version
 from ...facts.target import Trial
+from ..declared import declared_causes
 from ..libraries.bring import newer_cudnn
 from ..reading import Framework, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, per_framework, title_of
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Unjudged,
-    Verdicts,
-    check,
-    declared_causes,
-    fail,
-)
+from ..verdicts import Cause, Finding, Passed, Remedy, Unjudged, Verdicts, check, fail
 from .causes import SIGNALS, Explained, explain, signs, try_again
 
 CAUSE = declared_causes(__name__)
@@ -67,10 +58,7 @@ def lines_of(facts: Framework) -> list[str]:
     return [*facts.log, *facts.trial_log, *errors]
 
 
-@check(
-    "FRM-010",
-    causes=[CAUSE["cudnn-too-old"], *(sign.cause for sign in FIRST_STEPS), OTHER_REASON],
-)
+@check("FRM-010", causes=[sign.cause for sign in FIRST_STEPS])
 @per_framework()
 def first_steps(view: SnapshotView, facts: Framework) -> Verdicts:
     title = title_of(facts)

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from ...data import table
 from ...data.sonames import component_of, provider
+from ..declared import declared_causes
 from ..packages.requirements import marker_environment, requirements
 from ..reading import Distribution, Framework, SnapshotView, fact
 from ..target import (
@@ -24,7 +25,7 @@ from ..target import (
     python_version,
     version_of,
 )
-from ..verdicts import Remedy, declared_causes
+from ..verdicts import Remedy
 from .causes import Explained
 
 CAUSE = declared_causes(__name__)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..driver_state import service
 from ..gpus import CORRUPTED_INFOROM, errors_of, found, gpu_check
 from ..reading import Gpu, SnapshotView, fact, known, need
-from ..verdicts import Passed, Verdicts, declared_causes
+from ..verdicts import Passed, Verdicts
 
 CAUSE = declared_causes(__name__)
 

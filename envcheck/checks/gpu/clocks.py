@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..gpus import found, gpu_check, need_any
 from ..reading import Gpu, SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts, declared_causes
+from ..verdicts import Params, Passed, Verdicts
 
 CAUSE = declared_causes(__name__)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..driver_on_disk import upstream
 from ..driver_state import REPORT, driver_version, fabric_remedy, service
 from ..gpus import address_of, found, judge_gpus
 from ..reading import CudaDriver, Gpu, NotKnown, Skip, SnapshotView, fact, facts_or, known, need
 from ..system_commands import systemctl
-from ..verdicts import Passed, Remedy, Verdicts, check, declared_causes
+from ..verdicts import Passed, Remedy, Verdicts, check
 
 CAUSE = declared_causes(__name__)
 

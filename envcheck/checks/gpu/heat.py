@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...data import numbers
+from ..declared import declared_causes
 from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts, declared_causes, fail, warn
+from ..verdicts import Passed, Verdicts, fail, warn
 
 CAUSE = declared_causes(__name__)
 
@@ -102,10 +103,7 @@ _NORMAL = {"gpu_idle", "sw_power_cap", "board_limit", "reliability", "sync_boost
 _NORMAL |= {"applications_clocks_setting", "display_clocks_setting"}
 
 
-@gpu_check(
-    "GPU-008",
-    causes=[*THROTTLED.values(), CAUSE["slowed-while-cool"], CAUSE["power-misread"]],
-)
+@gpu_check("GPU-008", causes=THROTTLED.values())
 def clocks_are_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
     draw, most = known(gpu.power_draw_w) or 0, known(gpu.power_max_limit_w)
@@ -152,10 +150,7 @@ _PAST = {
 }
 
 
-@gpu_check(
-    "GPU-027",
-    causes=_PAST.values(),
-)
+@gpu_check("GPU-027", causes=_PAST.values())
 def clocks_were_free(view: SnapshotView, gpu: Gpu) -> Verdicts:
     need_any(gpu, [counter for counter, _least in _COUNTERS.values()], "the time of slowdowns")
     active = known(gpu.clock_event_reasons) or []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...data.products import product
+from ..declared import declared_causes
 from ..gpus import found, gpu_check
 from ..reading import Gpu, PciDevice, Skip, SnapshotView, fact, known, need
-from ..verdicts import Passed, Verdicts, declared_causes
+from ..verdicts import Passed, Verdicts
 
 CAUSE = declared_causes(__name__)
 

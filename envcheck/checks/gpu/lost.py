@@ -6,21 +6,12 @@ from ...facts.gpu import LostGpu
 from ...findings.subjects import gpu_subject
 from .. import gpus
 from ..container_start import lost_gpus
+from ..declared import declared_causes
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import REBOOT, REPORT, container
 from ..gpus import found
 from ..reading import Gpu, Kernel, Nvml, SnapshotView, facts_or, known
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Params,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Evidence, Finding, Params, Passed, Remedy, Verdicts, check
 
 CAUSE = declared_causes(__name__)
 

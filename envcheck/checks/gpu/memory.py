@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..gpus import found, gpu_check, need_any, plural
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import Passed, Verdicts, declared_causes
+from ..verdicts import Passed, Verdicts
 
 CAUSE = declared_causes(__name__)
 

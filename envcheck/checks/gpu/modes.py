@@ -8,10 +8,11 @@ from ...data.capabilities import capability
 from ...data.cuda import rows
 from ...data.products import is_data_centre
 from ...data.versions import parse_version
+from ..declared import declared_causes
 from ..driver_state import container, on_windows, on_wsl, service
 from ..gpus import found, gpu_check, plural
 from ..reading import Gpu, NotKnown, Skip, SnapshotView, Unavailable, known, need
-from ..verdicts import Params, Passed, Verdicts, declared_causes
+from ..verdicts import Params, Passed, Verdicts
 
 CAUSE = declared_causes(__name__)
 

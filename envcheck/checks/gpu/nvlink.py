@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ...data.products import product
+from ..declared import declared_causes
 from ..driver_state import on_wsl
 from ..gpus import found, gpu_path, judge_gpus
 from ..peer_groups import is_vgpu
 from ..reading import Gpu, Maybe, Skip, SnapshotView, Unavailable, known, need
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check
 from .fabric import has_nvswitch
 from .link import in_virtual_machine
 

@@ -9,11 +9,12 @@ import msgspec
 
 from ...data.products import is_data_centre
 from ...findings.subjects import gpu_subject
+from ..declared import declared_causes
 from ..driver_state import HOLDERS
 from ..gpus import address_of, found, judge_gpus
 from ..peer_groups import Outlier, groups, is_vgpu, of_many_makers, outliers
 from ..reading import Gpu, SnapshotView, known, need
-from ..verdicts import Cause, Evidence, Passed, Unjudged, Verdicts, check, declared_causes
+from ..verdicts import Cause, Evidence, Passed, Unjudged, Verdicts, check
 
 CAUSE = declared_causes(__name__)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..driver_state import container, on_windows, on_wsl, service
 from ..gpus import found, judge_gpus, minor_of
-from ..reading import Gpu, SnapshotView, known, need
+from ..reading import Gpu, NotKnown, SnapshotView, known, need
 from ..target import framework, variables_if_known
-from ..verdicts import Params, Passed, Remedy, Verdicts, check, declared_causes
+from ..verdicts import Params, Passed, Remedy, Verdicts, check
 
 CAUSE = declared_causes(__name__)
 
@@ -38,6 +39,8 @@ def memory_is_free(view: SnapshotView) -> Verdicts:
 def _memory(view: SnapshotView, gpu: Gpu) -> Verdicts:
     total = need(gpu.memory_total_mib, "the memory")
     used = need(gpu.memory_used_mib, "the memory in use")
+    if used > total:
+        raise NotKnown(f"the memory in use: the driver says {used} of {total} MiB")
     processes = known(gpu.processes)
     share = used / total if total else 0.0
     fields = "memory_used_mib memory_total_mib"

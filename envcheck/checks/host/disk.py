@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from ...data.versions import parse_version
 from ...facts.host import Disk
-from ..kernel.events import from_log, lines_of
+from ..declared import declared_causes, declared_rows
+from ..kernel.events import from_log
 from ..nvidia_devices import event_evidence
 from ..reading import CannotJudge, Kernel, SnapshotView, fact, facts_or, known, need
-from ..verdicts import (
-    Finding,
-    Passed,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-    fill_in,
-    unjudged,
-    word,
-)
+from ..verdicts import Finding, Passed, Verdicts, about_file, check, fill_in, unjudged, word
 from . import places
 from .places import evidence, framework_installed, gigabytes, mount, roles
 
@@ -31,22 +22,10 @@ FULL_MIB = 100  # below it, a disk counts as full
 
 NO_INODES = CAUSE["no-inodes"]
 
-_LINES = lines_of("HOST-005")
+_LINES = declared_rows(__name__)
 
 
-@check(
-    "HOST-005",
-    causes=(
-        CAUSE["disk-full"],
-        CAUSE["little-disk-space"],
-        NO_INODES,
-        CAUSE["temporary-noexec"],
-        CAUSE["read-only"],
-        CAUSE["home-read-only"],
-        CAUSE["temporary-directory-missing"],
-        *_LINES.values(),
-    ),
-)
+@check("HOST-005")
 def room(view: SnapshotView) -> Verdicts:
     disks = places.disks(view, "home", "cache", "environments", "temporary")
     if not any(known(disk.read_only) for disk in disks):

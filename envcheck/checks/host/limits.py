@@ -6,21 +6,12 @@ from collections.abc import Iterator
 
 from ...facts.host import Host
 from ...facts.network import Network
+from ..declared import declared_causes
 from ..network.common import fabric, for_data_centres, named
 from ..network.common import gpus as seen_gpus
 from ..reading import CannotJudge, SnapshotView, fact, facts_or, is_absent, known, need, or_else
 from ..system_commands import in_engine, systemctl
-from ..verdicts import (
-    Params,
-    Passed,
-    Subject,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-    fill_in,
-    unjudged,
-)
+from ..verdicts import Params, Passed, Subject, Verdicts, about, check, fill_in, unjudged
 from .places import host_of
 
 CAUSE = declared_causes(__name__)

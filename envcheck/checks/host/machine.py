@@ -10,11 +10,12 @@ from packaging.version import Version
 from ...data.tensorflow_wheels import oldest_glibc, tensorflow_builds
 from ...data.versions import parse_version
 from ...facts.containers import Containers
+from ..declared import declared_causes, declared_rows
 from ..nvidia_devices import event_evidence
 from ..reading import Kernel, Skip, SnapshotView, facts_or, known, need
-from ..settings import Conditions, table_causes, wrong_here
+from ..settings import Conditions, wrong_here
 from ..system_commands import in_engine
-from ..verdicts import Passed, Verdicts, check, declared_causes, fill_in
+from ..verdicts import Passed, Verdicts, check, fill_in
 from .places import gigabytes, host_of
 
 CAUSE = declared_causes(__name__)
@@ -93,17 +94,14 @@ def c_library(view: SnapshotView) -> Verdicts:
 
 
 KILLED = CAUSE["killed-for-memory"]
-_COMMITTED = table_causes("HOST-004")
+_COMMITTED = declared_rows(__name__, "HOST-004")
 _NEARLY = 0.95  # of CommitLimit
 _TRAINS = re.compile(
     r"Kill(?:ed)? process \d{1,10} \(((?:python|pt_|torchrun|train|ray|vllm|jupyter)[^)]{0,30})"
 )
 
 
-@check(
-    "HOST-004",
-    causes=(CAUSE["little-memory"], KILLED, *_COMMITTED.values()),
-)
+@check("HOST-004")
 def memory(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     total = need(host.memory_total_mib, "the machine's memory")
@@ -151,13 +149,10 @@ def memory(view: SnapshotView) -> Verdicts:
     )
 
 
-_ROWS = table_causes("HOST-010")
+_ROWS = declared_rows(__name__, "HOST-010")
 
 
-@check(
-    "HOST-010",
-    causes=_ROWS.values(),
-)
+@check("HOST-010")
 def user_namespaces(view: SnapshotView) -> Verdicts:
     host = host_of(view)
     settings = need(host.settings, "the kernel's settings")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from ..kernel.events import from_log, lines_of
+from ..declared import declared_causes, declared_rows
+from ..kernel.events import from_log
 from ..reading import SnapshotView, Unavailable, known
-from ..verdicts import Passed, Verdicts, about_file, check, declared_causes, word
+from ..verdicts import Passed, Verdicts, about_file, check, word
 from . import places
 
 CAUSE = declared_causes(__name__)
 
 
-_LINES = lines_of(places.DEAD)
+_LINES = declared_rows(__name__)
 
 
-@check(
-    places.DEAD,
-    causes=(CAUSE["mount-does-not-answer"], *_LINES.values()),
-)
+@check(places.DEAD)
 def local(view: SnapshotView) -> Verdicts:
     for group in places.by_mount(places.host_of(view).disks):
         free, where = group[0].free_mib, places.mount(group[0])

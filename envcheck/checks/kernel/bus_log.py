@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 
+from ..declared import declared_causes, declared_rows
 from ..driver_state import REPORT
 from ..nvidia_devices import device_evidence, kernel_facts, pci_gpus
 from ..on_the_bus import error_counts
 from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
-from ..verdicts import Params, Passed, Verdicts, about_device, check, declared_causes, word
-from .events import causes_of, declared, found_line
+from ..verdicts import Params, Passed, Verdicts, about_device, check, word
+from .events import found_line
 
 CAUSE = declared_causes(__name__)
 
 _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
-_LINES = declared("KRN-015")
+_LINES = declared_rows(__name__)
 
 
-@check(
-    "KRN-015",
-    causes=[*causes_of(_LINES), CAUSE["pcie-errors-counted"]],
-)
+@check("KRN-015")
 def no_bus_errors(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     gpus = pci_gpus(view)
@@ -33,9 +31,9 @@ def _of_gpu(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Ve
     logged: set[tuple[str, ...]] = set()  # the first row of a kind that fits is the worst
     for row in _LINES:
         lines = [event for event in events if row.fits(event.kind, event.text)]
-        if lines and row.kinds not in logged:
-            logged.add(row.kinds)
-            yield from found_line(view, _LINES, row, gpu.address, lines)
+        if lines and row.names not in logged:
+            logged.add(row.names)
+            yield from found_line(view, row, gpu.address, lines)
     counted = {name: known(getattr(gpu, name)) or 0 for name in ("aer_fatal", "aer_nonfatal")}
     if ("pcie",) not in logged and any(counted.values()):
         evidence = device_evidence(view, gpu, *counted)

@@ -10,21 +10,12 @@ from .. import config_lines as config
 from .. import driver_on_disk as disk
 from ..container_start import lost_gpus, start_with_gpus
 from ..containers import DEVICES_FOR_CONTAINERS
+from ..declared import declared_causes
 from ..driver_state import HOLDERS, REBOOT, container, then_reboot
 from ..nvidia_devices import GPU_NODE, host_facts, is_loaded, kernel_facts, open_to_all
 from ..reading import CudaDriver, Kernel, Nvml, Skip, SnapshotView, facts_or, is_absent, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Cause, Evidence, Finding, Passed, Remedy, Verdicts, check, word
 
 CAUSE = declared_causes(__name__)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import Flavour, KernelLine, flavour_for
+from ...data.kernel import Flavour, flavour_for
+from ..declared import declared_causes, declared_rows
 from ..driver_on_disk import built_for, installed_version
 from ..driver_state import branch, then_reboot
 from ..nvidia_devices import (
@@ -20,21 +21,11 @@ from ..nvidia_devices import (
 from ..on_the_bus import NVIDIA_DEVICES
 from ..reading import KernelEvent, PciDevice, SnapshotView, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    Finding,
-    Params,
-    Passed,
-    Verdicts,
-    about_device_at,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import DeclaredRow, Finding, Params, Passed, Verdicts, about_device_at, check, word
 from .events import (
     address_of_event,
-    causes_of,
-    declared,
     found_line,
+    groups,
     known_gpus,
     line_commands,
     since_driver_load,
@@ -50,20 +41,11 @@ _DEVICE = re.compile(r"PCI ID: ?(10de:[0-9a-f]{4})", re.I)
 _BEFORE_TURING = "proprietary"
 
 _OF_THE_HOST = ("processor-hot",)  # kinds of lines that are about no GPU
-_STARTING, _RUNNING = declared("KRN-013"), declared("KRN-014")
+_STARTING = declared_rows(__name__, "KRN-013")
+RUNNING = declared_rows(__name__, "KRN-014")
 
 
-@check(
-    "KRN-013",
-    causes=[
-        *causes_of(_STARTING),
-        CAUSE["needs-legacy-branch"],
-        CAUSE["no-common-branch"],
-        CAUSE["driver-too-old-for-gpu"],
-        CAUSE["needs-guest-driver"],
-        CAUSE["gpu-not-supported"],
-    ],
-)
+@check("KRN-013")
 def every_gpu_started(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     healthy = {*listed_gpus(view)}
@@ -159,29 +141,26 @@ def _not_started(
     row = next(row for row in _STARTING if any(row.fits(one.kind, one.text) for one in lines))
     shown, commands = lines[-3:], line_commands(view, row, address)
     shown = [*_unexplained(view, lines, events, address)[:2], *shown]
-    if row.key == "no-room-for-bar":
+    if row.cause.key == "no-room-for-bar":
         commands.insert(0, f"cat /sys/bus/pci/devices/{word(address)}/resource")
     evidence = [event_evidence(view, event) for event in shown]
-    return _STARTING[row][0].found(about_device_at("gpu", address), evidence, commands=commands)
+    return row.cause.found(about_device_at("gpu", address), evidence, commands=commands)
 
 
-@check(
-    "KRN-014",
-    causes=causes_of(_RUNNING),
-)
+@check("KRN-014")
 def no_other_errors(view: SnapshotView) -> Verdicts:
     events = since_driver_load(need(kernel_facts(view).log, "the kernel log"))
     module = known(kernel_facts(view).driver_version)
-    lines: dict[tuple[KernelLine, str | None], list[KernelEvent]] = {}
+    lines: dict[tuple[DeclaredRow, str | None], list[KernelEvent]] = {}
     for event in events:
-        row = next((one for one in _RUNNING if one.fits(event.kind, event.text)), None)
-        client = row.values(event.text).get("client") if row else None
+        row = next((one for one in RUNNING if one.fits(event.kind, event.text)), None)
+        client = groups(row, event.text).get("client") if row else None
         if row is not None and (client is None or client != module):
             of_gpu = client is None and event.kind not in _OF_THE_HOST
             address = address_of_event(view, event, events) if of_gpu else None
             lines.setdefault((row, address), []).append(event)
     for (row, address), logged in lines.items():
-        yield from found_line(view, _RUNNING, row, address, logged)
+        yield from found_line(view, row, address, logged)
     others = [event.text for event in events if event.kind == "driver-error" and not _known(event)]
     if others:
         yield Passed(
@@ -192,4 +171,4 @@ def no_other_errors(view: SnapshotView) -> Verdicts:
 
 
 def _known(event: KernelEvent) -> bool:
-    return any(row.fits(event.kind, event.text) for row in (*_STARTING, *_RUNNING))
+    return any(row.fits(event.kind, event.text) for row in (*_STARTING, *RUNNING))

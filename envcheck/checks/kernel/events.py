@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ...data.kernel import KernelLine, kernel_lines
 from ..driver_on_disk import build_module
 from ..driver_state import HOLDERS, NVRM_LOG, REBOOT, REPORT, branch, driver_version
 from ..nvidia_devices import event_evidence, listed_gpus, pci_gpus
@@ -21,10 +20,8 @@ from ..reading import (
     known,
 )
 from ..system_commands import on_system
-from ..verdicts import Cause, Finding, Params, Subject, about_device_at, about_gpu, word
+from ..verdicts import DeclaredRow, Finding, Params, Subject, about_device_at, about_gpu, word
 
-# Each row's causes: of a GPU that the driver does not list, and of one that it lists.
-Lines = dict[KernelLine, tuple[Cause, Cause | None]]
 _NEAR = 5.0  # seconds: lines that belong together
 _MINOR = re.compile(r"(?:minor number|watchdog found GPU) (\d{1,3})\b")
 _DRIVERS = ("xid", "nvrm", "gsp", "reset-required", "gpu-lost", "fallen-off-bus", "nvlink")
@@ -84,60 +81,43 @@ def since_driver_load(events: Sequence[KernelEvent]) -> list[KernelEvent]:
     return list(events[loads[-1] + 1 :]) if loads else list(events)
 
 
-def declared(check: str) -> Lines:
-    """The rows of a check, each with its causes."""
-    causes: Lines = {}
-    for row in kernel_lines(check):
-        texts = (row.headline, row.sentence, row.remedy)
-        cause = Cause(row.key, row.severity, *texts, source=row.source)
-        listed = cause if row.listed == row.severity else None
-        if row.listed and listed is None:
-            listed = cause.variant(f"{row.key}-listed", severity=row.listed)
-        causes[row] = (cause, listed)
-    return causes
-
-
-def causes_of(lines: Lines) -> list[Cause]:
-    return list(dict.fromkeys(cause for both in lines.values() for cause in both if cause))
-
-
 def found_line(
     view: SnapshotView,
-    lines: Lines,
-    row: KernelLine,
+    row: DeclaredRow,
     address: str | None,
     events: Sequence[KernelEvent],
 ) -> list[Finding]:
     """What these events say by their row; nothing where the GPU's answer counts for more."""
     listed = listed_gpus(view)
     answers = address in listed if address else bool(listed)
-    if "reset-required" in row.kinds and (gpu := gpu_at(view, address)):
+    if "reset-required" in row.names and (gpu := gpu_at(view, address)):
         answers = known(gpu.recovery_action) == "None"  # it is reset, or does not need it any more
-    cause = lines[row][answers]
+    cause = row.listed if answers else row.cause
     if cause is None:
         return []
     evidence = [event_evidence(view, event) for event in events[-3:]]
     commands = line_commands(view, row, address)
-    values: Params = {**row.values(events[-1].text)}
+    values = groups(row, events[-1].text)
     return [cause.found(subjects_at(view, address), evidence, commands=commands, **values)]
 
 
-def from_log(view: SnapshotView, lines: Mapping[KernelLine, Cause]) -> Iterator[Finding]:
+def groups(row: DeclaredRow, text: str) -> Params:
+    """What the pattern's named groups hold, which the sentence may show."""
+    found = re.search(row.pattern, text)
+    return {**found.groupdict()} if found else {}
+
+
+def from_log(view: SnapshotView, rows: Iterable[DeclaredRow]) -> Iterator[Finding]:
     """What the last line of each kind says, of the kernel's log."""
     log = known(facts_or(view.machine.kernel, Kernel).log) or []
-    for row, cause in lines.items():
-        last = next((one for one in reversed(log) if one.kind in row.kinds), None)
+    for row in rows:
+        last = next((one for one in reversed(log) if one.kind in row.names), None)
         if last is not None and row.fits(last.kind, last.text):
             commands = line_commands(view, row, None)
-            yield cause.found(evidence=[event_evidence(view, last)], commands=commands)
+            yield row.cause.found(evidence=[event_evidence(view, last)], commands=commands)
 
 
-def lines_of(check: str) -> dict[KernelLine, Cause]:
-    """The causes of a check that are lines of no GPU."""
-    return {row: both[0] for row, both in declared(check).items()}
-
-
-def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> list[str]:
+def line_commands(view: SnapshotView, row: DeclaredRow, address: str | None) -> list[str]:
     """A row's commands as they are on this machine."""
     made = {
         "@report": [REPORT],
@@ -150,7 +130,7 @@ def line_commands(view: SnapshotView, row: KernelLine, address: str | None) -> l
         "@bus-errors": [error_counts(word(one)) for one in _and_its_port(view, address)],
     }
     commands: list[str] = []
-    for step in row.commands:
+    for step in row.steps:
         what, _, rest = step.partition(" ")
         if what == "@system":
             driver = known(driver_version(view)[0]) or ""

@@ -5,19 +5,12 @@ from __future__ import annotations
 import re
 
 from .. import driver_on_disk as disk
+from ..declared import declared_causes
 from ..driver_state import container, install_fabric_manager, service
 from ..nvidia_devices import host_facts, kernel_facts, pci_devices
 from ..reading import Gpu, Nvml, Skip, SnapshotView, facts_or, is_absent, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import (
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-)
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about_file, check
 
 CAUSE = declared_causes(__name__)
 

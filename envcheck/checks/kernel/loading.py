@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import re
 
-from ...data.kernel import KernelLine, flavour_for
+from ...data.kernel import flavour_for
 from ...data.system_commands import system_commands
 from ...findings.subjects import Subject, about_device, about_device_at
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
 from ..config_lines import off_command_line
+from ..declared import declared_causes, declared_rows
 from ..driver_state import REBOOT, branch, then_reboot
 from ..reading import CannotJudge, Kernel, KernelEvent, NotKnown, SnapshotView, known, need
 from ..system_commands import on_system
 from ..verdicts import (
     TRADE,
+    DeclaredRow,
     Evidence,
     Finding,
     Passed,
     Remedy,
     Verdicts,
     check,
-    declared_causes,
     fail,
     unjudged,
     word,
 )
-from .events import causes_of, declared, line_commands
+from .events import line_commands
 
 CAUSE = declared_causes(__name__)
 
@@ -38,13 +39,10 @@ _WRONG_FLAVOUR = {
 }
 
 
-_LINES = declared("KRN-002")
+_LINES = declared_rows(__name__)
 
 
-@check(
-    "KRN-002",
-    causes=[*causes_of(_LINES), CAUSE["secure-boot"], CAUSE["signature-enforced"]],
-)
+@check("KRN-002")
 def module_accepted(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
     runs = devices.driver_runs(view, kernel)
@@ -81,7 +79,7 @@ def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEv
     return refused
 
 
-def _rows(event: KernelEvent) -> list[KernelLine]:
+def _rows(event: KernelEvent) -> list[DeclaredRow]:
     return [row for row in _LINES if row.fits(event.kind, event.text)]
 
 
@@ -94,12 +92,11 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
         cause = CAUSE["signature-enforced"] if enforced else CAUSE["secure-boot"]
         advice = _allow_unsigned(view) if enforced else _enrol(view, kernel)
         return cause.found(evidence=evidence, advice=advice, module=module, consequence=what)
-    row = min((row for event in events for row in _rows(event)), key=list(_LINES).index)
+    row = min((row for event in events for row in _rows(event)), key=_LINES.index)
     commands = line_commands(view, row, None)
-    if "@build-module" in row.commands and module != "nvidia":
+    if "@build-module" in row.steps and module != "nvidia":
         commands.append(f"sudo modprobe {word(module)}")
-    cause = _LINES[row][0]
-    return cause.found(evidence=evidence, commands=commands, module=module, consequence=what)
+    return row.cause.found(evidence=evidence, commands=commands, module=module, consequence=what)
 
 
 def _allow_unsigned(view: SnapshotView) -> Remedy:
@@ -148,10 +145,7 @@ NEEDS = {
 }
 
 
-@check(
-    "KRN-009",
-    causes=NEEDS.values(),
-)
+@check("KRN-009", causes=NEEDS.values())
 def flavour_fits(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
     logged = {

@@ -7,22 +7,13 @@ import re
 from msgspec.structs import replace
 
 from ...data.kernel import NvlinkXid, Xid, nvlink_xid, steps, xids
+from ..declared import declared_causes, declared_rows
 from ..driver_state import REBOOT, REPORT
 from ..gpus import REPLACE, recovery
 from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus
 from ..reading import KernelEvent, SnapshotView, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    about_device_at,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about_device_at, check, word
 from .events import gpu_at, reset_commands, subjects_at
 
 CAUSE = declared_causes(__name__)
@@ -62,25 +53,14 @@ _XIDS: dict[tuple[int, str], Cause] = {
 }
 
 
-_HANGS = (12028,)  # SXids after which jobs hang, though the driver calls them not fatal
+_HANGS = declared_rows(
+    __name__
+)  # SXids after which jobs hang, though the driver calls them not fatal
 _SAME_MOMENT = 5.0  # seconds: what an NVSwitch and a GPU then log is of one fault
 _NOT_REMAPPED = CAUSE["memory-not-replaceable"]
 
 
-@check(
-    "KRN-008",
-    causes=[
-        *_XIDS.values(),
-        CAUSE["unknown-xid"],
-        CAUSE["recovery-wanted"],
-        CAUSE["sxid-fatal"],
-        CAUSE["sxid-not-fatal"],
-        CAUSE["memory-not-contained"],
-        CAUSE["memory-contained"],
-        _NOT_REMAPPED,
-        CAUSE["xid-on-one-gpu"],
-    ],
-)
+@check("KRN-008", causes=_XIDS.values())
 def xids_in_log(view: SnapshotView) -> Verdicts:
     events = need(kernel_facts(view).log, "the kernel log")
     mentioned: list[str] = []
@@ -91,7 +71,8 @@ def xids_in_log(view: SnapshotView) -> Verdicts:
     advice: dict[str | None, KernelEvent] = {}  # the last of each GPU
     for place, event in enumerate(events):
         code, address = known(event.xid), known(event.pci_address)
-        if event.kind == "sxid" and code not in _HANGS and _NONFATAL.search(event.text):
+        hangs = any(row.fits(event.kind, event.text) for row in _HANGS)
+        if event.kind == "sxid" and not hangs and _NONFATAL.search(event.text):
             mentioned.append(f"SXid {code} (not fatal)")
         elif event.kind == "sxid":
             switches.setdefault((address, code), []).append(event)

@@ -6,42 +6,22 @@ from ...data.build_errors import build_errors
 from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
+from ..declared import declared_causes
 from ..driver_state import REBOOT, then_reboot
 from ..reading import CannotJudge, Kernel, Skip, SnapshotView, known, need, show
 from ..system_commands import on_system
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-    fail,
-)
-from .events import causes_of, declared, found_line
+from ..verdicts import Cause, Evidence, Finding, Passed, Verdicts, about, check, fail
+from .driver_log import RUNNING
+from .events import found_line
 
 CAUSE = declared_causes(__name__)
 
 
 # Lines that say why the module stopped while it was being loaded.
-_STOPS = {row: both for row, both in declared("KRN-014").items() if "ibt" in row.kinds}
+_STOPS = [row for row in RUNNING if "ibt" in row.names]
 
 
-@check(
-    "KRN-001",
-    causes=[
-        *causes_of(_STOPS),
-        CAUSE["module-blacklisted"],
-        CAUSE["module-not-loaded"],
-        CAUSE["module-stuck"],
-        CAUSE["module-not-built"],
-        CAUSE["module-not-installed"],
-        CAUSE["packages-half-installed"],
-        CAUSE["driver-not-installed"],
-    ],
-)
+@check("KRN-001", causes=[cause for row in _STOPS for cause in (row.cause, row.listed) if cause])
 def module_loaded(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
     runs = devices.driver_runs(view, kernel)
@@ -73,7 +53,7 @@ def _why_not_loaded(view: SnapshotView, kernel: Kernel) -> Finding:
         log = known(kernel.log) or []
         for row in _STOPS:
             if logged := [event for event in log if row.fits(event.kind, event.text)]:
-                return found_line(view, _STOPS, row, None, logged)[0]
+                return found_line(view, row, None, logged)[0]
         oops = [event for event in log if event.kind == "oops"]
         evidence += [devices.event_evidence(view, event) for event in oops[-2:]]
         return CAUSE["module-stuck"].found(evidence=evidence, state=state)
@@ -133,16 +113,7 @@ _FAILED = " (the build failed: {reason})"
 BUILD_ERRORS = {error: _not_built(f"build-{error.cause}", _FAILED) for error in build_errors()}
 
 
-@check(
-    "KRN-003",
-    causes=[
-        CAUSE["module-not-built-here"],
-        CAUSE["headers-not-installed"],
-        CAUSE["build-failed"],
-        *BUILD_ERRORS.values(),
-        CAUSE["kernel-modules-gone"],
-    ],
-)
+@check("KRN-003", causes=BUILD_ERRORS.values())
 def module_for_running_kernel(view: SnapshotView) -> Verdicts:
     kernel = devices.kernel_facts(view)
     release = need(kernel.release, "the running kernel's release")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
-from ...data.kernel import OptionEffect, option_effects
 from ...data.products import product
 from ...facts import kernel as facts
 from ..config_lines import drop_options
+from ..declared import declared_rows
 from ..nvidia_devices import kernel_facts, listed_gpus
 from ..on_the_bus import BAR_SIZES
 from ..reading import CannotJudge, Kernel, SnapshotView, known
 from ..verdicts import (
-    Cause,
+    DeclaredRow,
     Evidence,
     Finding,
     Passed,
@@ -25,27 +23,21 @@ from ..verdicts import (
 
 _PREFIX = "NVreg_"
 _LARGE = 257  # MiB: what boards have without Resizable BAR is less
-_ROWS = {
-    row: Cause(row.key, "warn", row.headline, row.sentence, row.remedy, source=row.source)
-    for row in option_effects()
-}
-_ALL = {row: cause.variant(f"{row.key}-all", severity="fail") for row, cause in _ROWS.items()}
+_ROWS = declared_rows(__name__)  # by an option's name, without the prefix
 
 
-@check(
-    "KRN-016",
-    causes=[*_ROWS.values(), *(_ALL[row] for row in _ALL if row.takes == "gpu")],
-)
+@check("KRN-016")
 def options_take_nothing(view: SnapshotView) -> Verdicts:
     kernel = kernel_facts(view)
     set_here = {}
     for row in _ROWS:
-        value, path = _value(kernel, row.option)
-        if value is None or not re.search(row.values, value):
+        (option,) = row.names
+        value, path = _value(kernel, option)
+        if value is None or not row.fits(option, value):
             continue
-        set_here[row.option] = value
+        set_here[option] = value
         if (subjects := _hit(view, kernel, row)) is not None:
-            yield _found(view, row, subjects, view.evidence(path, f"{row.option}: {value}"), kernel)
+            yield _found(view, row, subjects, view.evidence(path, f"{option}: {value}"), kernel)
     yield Passed(", ".join(f"{name}={value}" for name, value in set_here.items()) or "none is set")
 
 
@@ -63,15 +55,15 @@ def _setting(kernel: Kernel, option: str) -> list[facts.ModuleOption]:
     return [one for one in options if one.module == "nvidia" and one.name == _PREFIX + option]
 
 
-def _hit(view: SnapshotView, kernel: Kernel, row: OptionEffect) -> list[Subject] | None:
+def _hit(view: SnapshotView, kernel: Kernel, row: DeclaredRow) -> list[Subject] | None:
     """The GPUs that the option takes something from; None where it takes nothing on this machine."""
-    if row.takes == "gpu":
+    if "gpu" in row.when:
         return [one for address in kernel.excluded_gpus for one in about_device_at("gpu", address)]
     try:
         boards = [(gpu, product(known(gpu.name) or "")) for gpu in view.gpus]
     except CannotJudge:
         return None
-    if row.takes == "bar":
+    if "bar" in row.when:
         small = [gpu for gpu in view.gpus if (known(gpu.bar1_total_mib) or _LARGE) < _LARGE]
         return [one for gpu in small for one in about_gpu(gpu)] or None
     linked = [gpu for gpu, board in boards if board and board.board == "module" and board.nvlinks]
@@ -81,13 +73,13 @@ def _hit(view: SnapshotView, kernel: Kernel, row: OptionEffect) -> list[Subject]
 
 
 def _found(
-    view: SnapshotView, row: OptionEffect, subjects: list[Subject], seen: Evidence, kernel: Kernel
+    view: SnapshotView, row: DeclaredRow, subjects: list[Subject], seen: Evidence, kernel: Kernel
 ) -> Finding:
-    name, options = _PREFIX + row.option, _setting(kernel, row.option)
+    name, options = _PREFIX + row.names[0], _setting(kernel, row.names[0])
     paths = list(dict.fromkeys(one.path for one in options))
     texts = [f"{path}: {name}" for path in paths]
     evidence = [seen, *(view.evidence("machine.kernel.module_options", text) for text in texts)]
-    commands = drop_options(view, options) if row.takes != "bar" else [BAR_SIZES]
+    commands = drop_options(view, options) if "bar" not in row.when else [BAR_SIZES]
     where = " and ".join(paths) or "modprobe.d or the kernel's command line"
-    causes = _ROWS if listed_gpus(view) else _ALL
-    return causes[row].found(subjects, evidence, commands=commands, option=name, where=where)
+    cause = row.listed if row.listed and listed_gpus(view) else row.cause
+    return cause.found(subjects, evidence, commands=commands, option=name, where=where)

@@ -11,9 +11,10 @@ from ...data.sonames import component_of, sonames
 from ...data.tensorflow_builds import build_of
 from ...data.versions import parse_version
 from .. import target
+from ..declared import declared_causes
 from ..reading import Framework, Library, NotKnown, Skip, SnapshotView, known, need
 from ..target import about_framework, mapped, sees_gpus, soname, title_of
-from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Finding, Passed, Verdict, Verdicts, check
 from .bring import bring, newer_cudnn, out_of_reach, reachable
 
 CAUSE = declared_causes(__name__)

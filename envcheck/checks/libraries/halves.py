@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ...data.compiled_halves import CompiledHalf, compiled_half
 from .. import target
+from ..declared import declared_causes
 from ..reading import Distribution, Skip, SnapshotView, fact, known
-from ..verdicts import Finding, Passed, Remedy, Verdicts, about, check, declared_causes
+from ..verdicts import Finding, Passed, Remedy, Verdicts, about, check
 from .mend_linked import framework_of, own_index
 
 CAUSE = declared_causes(__name__)

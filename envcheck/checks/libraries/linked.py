@@ -6,21 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ...facts.target import LinkedFile, WantedLibrary
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView, facts_of, known, need
 from ..target import framework as own_framework
 from ..target import gpus_present, installed_if_known
-from ..verdicts import (
-    Cause,
-    Evidence,
-    Finding,
-    Passed,
-    Subject,
-    Verdicts,
-    about,
-    about_file,
-    check,
-    declared_causes,
-)
+from ..verdicts import Cause, Evidence, Finding, Passed, Subject, Verdicts, about, about_file, check
 from .bring import onto_path
 from .mend_linked import framework_of, get_libraries, rebuild
 

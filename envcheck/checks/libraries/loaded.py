@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .. import target
+from ..declared import declared_causes
 from ..reading import Framework, Library, Skip, SnapshotView, known
 from ..system_commands import on_system
 from ..target import (
@@ -28,7 +29,6 @@ from ..verdicts import (
     Verdicts,
     about,
     check,
-    declared_causes,
     word,
 )
 

@@ -6,19 +6,10 @@ import re
 from collections.abc import Container
 
 from ...data.sonames import sonames
+from ..declared import declared_causes
 from ..reading import Framework, Library, Skip, SnapshotView, Unavailable, known
 from ..target import framework_facts, gpus_present, loader_libraries, pip_restore, soname
-from ..verdicts import (
-    Passed,
-    Remedy,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    about,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Passed, Remedy, Unjudged, Verdict, Verdicts, about, check, word
 
 CAUSE = declared_causes(__name__)
 

@@ -12,18 +12,10 @@ from ...data.sonames import component_of, provider
 from ...data.versions import parse_version
 from ...facts.target import Loader
 from .. import target
+from ..declared import declared_causes
 from ..reading import Framework, Library, SnapshotView, facts_of, known
 from ..target import about_framework, directory, mapped, soname, title_of
-from ..verdicts import (
-    Finding,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-)
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about_file, check
 from ..visible import capabilities
 from .bring import onto_path
 from .loaded import owner_in_words, wheel_libraries

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from ...facts.target import Toolkit
 from .. import target
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    Cause,
-    Finding,
-    Passed,
-    Remedy,
-    Verdicts,
-    about_file,
-    check,
-    declared_causes,
-    word,
-)
+from ..verdicts import Cause, Finding, Passed, Remedy, Verdicts, about_file, check, word
 
 CAUSE = declared_causes(__name__)
 

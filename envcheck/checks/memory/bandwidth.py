@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...data.bandwidth import memory_line, published_memory
+from ..declared import declared_causes
 from ..gpu.link import pci_device
 from ..reading import Skip, SnapshotView
-from ..verdicts import Evidence, Passed, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Passed, Verdicts, check
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual
 
 CAUSE = declared_causes(__name__)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from ...data.bandwidth import PCIE_LANE
 from ..acceleration.common import number
+from ..declared import declared_causes
 from ..gpu.link import pci_device
 from ..reading import SnapshotView, known
-from ..verdicts import Params, Passed, Verdicts, check, declared_causes
+from ..verdicts import Params, Passed, Verdicts, check
 from .common import Measured, each_gpu_run, gb_s, several, spread_of, usual, words, words_of
 
 CAUSE = declared_causes(__name__)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..acceleration.common import number
+from ..declared import declared_causes
 from ..reading import SnapshotView
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import Measured, each_gpu_run, words, words_of
 
 CAUSE = declared_causes(__name__)

@@ -8,12 +8,13 @@ from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
 from ..acceleration.common import Seen, died, each_run, failed, number
+from ..declared import declared_causes
 from ..driver_state import on_wsl
 from ..kernel.events import gpu_at, subjects_at
 from ..pci.link import BELOW_SWITCHES
 from ..peer_groups import is_vgpu
 from ..reading import CouldNotRun, Gpu, Skip, SnapshotView, fact, known
-from ..verdicts import Passed, Subject, Unjudged, Verdicts, check, declared_causes
+from ..verdicts import Passed, Subject, Unjudged, Verdicts, check
 from .common import ABSENT, called, gb_s, spread_of, words, words_of
 
 CAUSE = declared_causes(__name__)

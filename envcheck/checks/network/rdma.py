@@ -7,8 +7,9 @@ import re
 from packaging.version import Version
 
 from ...facts.host import Host
+from ..declared import declared_rows
 from ..driver_state import NO_GPUS
-from ..kernel.events import from_log, lines_of
+from ..kernel.events import from_log
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
 from ..system_commands import in_engine, in_image, on_system
@@ -108,13 +109,13 @@ OLD_NCCL = warn(
     source="NVIDIA/nccl#1676; NCCL 2.22.3 and 2.23.4, net_ib.cc: ncclIbGdrSupport; PyPI, torch 2.7.0",
 )
 _SEES_PEERMEM = Version("2.23")
-_LINES = lines_of("NET-006")
+_LINES = declared_rows(__name__)
 
 
 @check(
     "NET-006",
     title="RDMA adapters reach the GPUs' memory",
-    causes=[NO_GPUDIRECT, OLD_NCCL, *_LINES.values()],
+    causes=[NO_GPUDIRECT, OLD_NCCL, *(row.cause for row in _LINES)],
     about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem,"
     " which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12).",
     sources=(

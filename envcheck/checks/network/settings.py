@@ -10,13 +10,13 @@ from packaging.version import Version
 from ...data.versions import parse_version
 from ...facts.base import ProgramSetting
 from ...facts.network import Network, NetworkInterface
+from ..declared import declared_rows
 from ..reading import Skip, SnapshotView, fact, is_absent, known, need
 from ..settings import (
     Conditions,
     about_setting,
     change_setting,
     in_words,
-    table_causes,
     wrong_here,
 )
 from ..target import installed_if_known
@@ -164,17 +164,17 @@ FIRST_GID = warn(
 )
 _CHOOSES_GID = Version("2.21")
 _PORT = re.compile(r":\d+")  # of an adapter in NCCL_IB_HCA
-_ROWS = table_causes("NET-003")
+_ROWS = declared_rows(__name__)
 
 
 @check(
     "NET-003",
     title="NCCL's settings leave its fast ways on",
-    causes=[*_ROWS.values(), FIRST_GID],
+    causes=[*(row.cause for row in _ROWS), FIRST_GID],
     about="Many settings of NCCL, UCX and PyTorch's process groups are for finding a fault, or for another"
     " machine: left in a script or in /etc/nccl.conf they make jobs slow, or end them. Judged only if this"
     " machine has what they switch off.",
-    sources=(common.NCCL_GUIDE, "settings.csv, a source in every row"),
+    sources=(common.NCCL_GUIDE, "each setting's own"),
     follows=("PCI-007", "NET-008"),
 )
 def fast_ways(view: SnapshotView) -> Verdicts:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ..declared import declared_causes
 from ..reading import Distribution, Skip, SnapshotView, facts_of, need
 from ..target import PLACE, installed, named, owner_of, pip_restore
-from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes
+from ..verdicts import Passed, Remedy, Verdicts, about, check
 
 CAUSE = declared_causes(__name__)
 

@@ -14,6 +14,7 @@ from ...data.sonames import COMPONENT, component_of
 from ...data.unstated import built_for, mended_in
 from ...data.versions import parse_version
 from ..builds import builds_of
+from ..declared import declared_causes
 from ..reading import Distribution, Skip, SnapshotView, fact, facts_of, known
 from ..target import (
     PLACE,
@@ -26,7 +27,7 @@ from ..target import (
     pip_restore,
     version_of,
 )
-from ..verdicts import Passed, Remedy, Verdicts, about, check, declared_causes, words
+from ..verdicts import Passed, Remedy, Verdicts, about, check, words
 from .common import found
 from .jax import misfits as jax_misfits
 from .requirements import (

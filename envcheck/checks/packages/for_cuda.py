@@ -12,6 +12,7 @@ from packaging.version import Version
 from ...data.capabilities import capability
 from ...data.package_gpus import package_gpus
 from ...data.versions import parse_version
+from ..declared import declared_causes
 from ..framework.fit import driver_cuda
 from ..reading import CannotJudge, Distribution, Skip, SnapshotView, fact, known
 from ..system_commands import on_system
@@ -25,7 +26,7 @@ from ..target import (
     variables,
     version_of,
 )
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check
 from ..visible import VisibleDevice, capabilities, visible
 from .common import found
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .. import target
+from ..declared import declared_causes
 from ..network.horovod import BUILD_NAMES
 from ..reading import FRAMEWORKS, Skip, SnapshotView, facts_of, need
 from ..target import installed, named
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import found
 
 CAUSE = declared_causes(__name__)

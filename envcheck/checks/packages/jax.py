@@ -8,9 +8,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from ..declared import declared_causes
 from ..reading import Distribution, NotKnown, Skip, SnapshotView
 from ..target import installed, named, pip_install, version_of
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import found
 from .requirements import extra_requirements
 

@@ -7,9 +7,10 @@ import re
 from packaging.version import Version
 
 from .. import target
+from ..declared import declared_causes
 from ..reading import Distribution, Skip, SnapshotView, known
 from ..target import installed, named, owner_of, pip_install, version_of
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import found
 
 CAUSE = declared_causes(__name__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...data.versions import parse_version
 from ...facts.target import InstalledLock, PackageInLock
+from ..declared import declared_causes
 from ..gpus import plural
 from ..reading import Skip, SnapshotView, Unavailable, facts_of, known, need
-from ..verdicts import Passed, Verdicts, about, check, declared_causes, word
+from ..verdicts import Passed, Verdicts, about, check, word
 
 CAUSE = declared_causes(__name__)
 

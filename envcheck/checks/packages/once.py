@@ -7,6 +7,7 @@ import re
 from packaging.utils import canonicalize_name
 
 from ...data.one_module import OneModule, one_module
+from ..declared import declared_causes
 from ..framework.fit import driver_cuda
 from ..reading import Distribution, Skip, SnapshotView, fact, known
 from ..target import (
@@ -20,7 +21,7 @@ from ..target import (
     soname,
     version_of,
 )
-from ..verdicts import Finding, Passed, Verdicts, about, check, declared_causes
+from ..verdicts import Finding, Passed, Verdicts, about, check
 
 CAUSE = declared_causes(__name__)
 

@@ -8,10 +8,11 @@ from collections.abc import Container
 from packaging.utils import canonicalize_name
 
 from ...data.packages import TENSORFLOWS
+from ..declared import declared_causes
 from ..gpus import plural
 from ..reading import Distribution, Skip, SnapshotView, fact
 from ..target import installed, named, pip_replace
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import found
 
 CAUSE = declared_causes(__name__)

@@ -6,9 +6,10 @@ import re
 
 from ...data.packages import NVIDIA_INDEX, placeholder
 from .. import target
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView, is_absent, known
 from ..target import PLACE, by_uv, installed, pip_install
-from ..verdicts import Passed, Verdicts, check, declared_causes
+from ..verdicts import Passed, Verdicts, check
 from .common import found
 
 CAUSE = declared_causes(__name__)

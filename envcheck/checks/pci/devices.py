@@ -8,8 +8,9 @@ from ...findings.subjects import about_device, about_device_at
 from .. import config_lines as config
 from .. import driver_on_disk as disk
 from .. import nvidia_devices as devices
+from ..declared import declared_causes, declared_rows
 from ..driver_state import REBOOT, on_wsl, then_reboot
-from ..kernel.events import causes_of, declared, found_line
+from ..kernel.events import found_line
 from ..reading import (
     CannotJudge,
     Skip,
@@ -31,7 +32,6 @@ from ..verdicts import (
     Unjudged,
     Verdicts,
     check,
-    declared_causes,
     unjudged,
     word,
 )
@@ -45,10 +45,7 @@ RIVALS = ("nouveau", "nova_core")
 NO_GPU = CAUSE["no-gpu"]
 
 
-@check(
-    "PCI-001",
-    causes=(NO_GPU, CAUSE["gpu-removed-by-udev"], *wsl.CAUSES),
-)
+@check("PCI-001", causes=wsl.CAUSES)
 def gpu_present(view: SnapshotView) -> Verdicts:
     if on_wsl(view):
         yield from wsl.judge(view)
@@ -219,9 +216,7 @@ def _does_not_wake(view: SnapshotView, device: PciDevice) -> list[Finding]:
     events = known(facts_or(view.machine.kernel, Kernel).log) or []
     own = [event for event in events if known(event.pci_address) == device.address]
     fitting = ((row, [one for one in own if row.fits(one.kind, one.text)]) for row in _ASLEEP)
-    found = (
-        found_line(view, _ASLEEP, row, device.address, lines) for row, lines in fitting if lines
-    )
+    found = (found_line(view, row, device.address, lines) for row, lines in fitting if lines)
     return next(found, [])
 
 
@@ -229,13 +224,10 @@ FALLEN = CAUSE["off-the-bus"]
 
 
 _OF_BOARDS = 8  # GPUs on a baseboard with NVSwitches
-_ASLEEP = declared("PCI-004")
+_ASLEEP = declared_rows(__name__)
 
 
-@check(
-    "PCI-004",
-    causes=(FALLEN, CAUSE["board-not-complete"], *causes_of(_ASLEEP)),
-)
+@check("PCI-004")
 def every_device_answers(view: SnapshotView) -> Verdicts:
     found = [device for device in devices.pci_devices(view) if device.kind in ("gpu", "nvswitch")]
     # The last event of each device that fell off the bus, by address ("" if it names none).

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from ...facts.gpu import GpuPair
 from ...findings.subjects import about_device
+from ..declared import declared_causes
 from ..driver_state import REBOOT
 from ..gpu.link import under_load
 from ..gpus import plural, together
@@ -14,17 +15,7 @@ from ..nvidia_devices import device_evidence, host_facts, is_virtual, pci_gpus
 from ..on_the_bus import link_state
 from ..reading import CannotJudge, PciDevice, Skip, SnapshotView, facts_of, known, need
 from ..system_commands import on_system
-from ..verdicts import (
-    TRADE,
-    Passed,
-    Remedy,
-    Verdict,
-    Verdicts,
-    check,
-    declared_causes,
-    unjudged,
-    word,
-)
+from ..verdicts import TRADE, Passed, Remedy, Verdict, Verdicts, check, unjudged, word
 
 CAUSE = declared_causes(__name__)
 

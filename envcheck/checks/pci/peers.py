@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..declared import declared_causes
 from ..gpu.peers import Shared, compared
 from ..reading import SnapshotView
-from ..verdicts import Verdicts, check, declared_causes
+from ..verdicts import Verdicts, check
 
 CAUSE = declared_causes(__name__)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
+from ..declared import declared_causes, declared_rows
 from ..driver_state import container
 from ..nvidia_devices import ON_WSL, host_facts
 from ..reading import Skip, SnapshotView, known
-from ..settings import table_causes, wrong_here
-from ..verdicts import Verdicts, declared_causes
+from ..settings import wrong_here
+from ..verdicts import Verdicts
 
 CAUSE = declared_causes(__name__)
 
-_ROWS = table_causes("PCI-001")
-CAUSES = (CAUSE["wsl-1"], CAUSE["wsl-without-gpu"], *_ROWS.values())
+_ROWS = declared_rows(__name__)
+CAUSES = (CAUSE["wsl-1"], CAUSE["wsl-without-gpu"], *(row.cause for row in _ROWS))
 _FIRST = re.compile(r"-Microsoft\Z")  # WSL 2's kernels end in -microsoft-standard-WSL2
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ... import plugins
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView
-from ..verdicts import Evidence, Passed, Unjudged, Verdicts, about, check, declared_causes
+from ..verdicts import Evidence, Passed, Unjudged, Verdicts, about, check
 
 CAUSE = declared_causes(__name__)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...data.kernel import xids
+from ..declared import declared_causes
 from ..driver_state import REPORT
 from ..reading import CouldNotRun, Skip, SnapshotView
-from ..verdicts import Finding, Passed, Remedy, Verdicts, check, declared_causes, unjudged
+from ..verdicts import Finding, Passed, Remedy, Verdicts, check, unjudged
 from .common import Soaked, after, soak_check, soaked
 
 CAUSE = declared_causes(__name__)

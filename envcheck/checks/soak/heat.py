@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...data import numbers
+from ..declared import declared_causes
 from ..gpu.heat import WARM_C, memory_limit
 from ..reading import CouldNotRun, NotKnown, Skip, SnapshotView, known
-from ..verdicts import Cause, Finding, Level, declared_causes
+from ..verdicts import Cause, Finding, Level
 from .common import Soaked, soak_check
 from .pace import LOOK
 
@@ -41,10 +42,7 @@ _HELD = {
 }
 
 
-@soak_check(
-    "SOAK-009",
-    causes=_HELD.values(),
-)
+@soak_check("SOAK-009", causes=_HELD.values())
 def not_throttled(view: SnapshotView, one: Soaked) -> Finding | str:
     what = "the reasons for held-down clocks"
     one.need_samples(what)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...data import numbers
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView
-from ..verdicts import Finding, declared_causes
+from ..verdicts import Finding
 from .common import Soaked, soak_check, whole_minutes
 
 CAUSE = declared_causes(__name__)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 
 from ...data import numbers
+from ..declared import declared_causes
 from ..reading import CouldNotRun, Skip, SnapshotView, known
-from ..verdicts import Finding, declared_causes
+from ..verdicts import Finding
 from .common import Soaked, median_rate, rates, soak_check, soaked
 
 CAUSE = declared_causes(__name__)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...facts.soak import Mismatch
+from ..declared import declared_causes
 from ..driver_state import REPORT
 from ..reading import SnapshotView
-from ..verdicts import Finding, Passed, Unjudged, Verdicts, check, declared_causes
+from ..verdicts import Finding, Passed, Unjudged, Verdicts, check
 from .common import Soaked, after, soak_of, soaked
 
 CAUSE = declared_causes(__name__)

@@ -8,19 +8,10 @@ from typing import NamedTuple
 from ...facts.micro_kernels import Level, Mode, Setting
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import name
+from ..declared import declared_causes
 from ..gpus import together
 from ..reading import Skip, SnapshotView
-from ..verdicts import (
-    Finding,
-    Passed,
-    Unjudged,
-    Verdict,
-    Verdicts,
-    check,
-    declared_causes,
-    fail,
-    warn,
-)
+from ..verdicts import Finding, Passed, Unjudged, Verdict, Verdicts, check, fail, warn
 from .common import (
     LEVELS,
     NOTHING_RUNS,

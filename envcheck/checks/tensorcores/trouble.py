@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
+from ..declared import declared_causes
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Evidence, Finding, Passed, Verdicts, check, declared_causes
+from ..verdicts import Evidence, Finding, Passed, Verdicts, check
 from .common import any_cases, lines_of, products, run_again, where
 
 CAUSE = declared_causes(__name__)
