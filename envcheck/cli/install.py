@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .. import json_text
-from ..exit_codes import EnvcheckError, ExitCode, UsageError
+from ..exit_codes import EnvcheckError, ExitCode
 from . import files, messages, options, questions, selection, stacks, terminal
 from .options import flag, option
 from .parser import Parser
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
     from ..install.reports.installed import InstalledEnvironment, Result
-    from ..install.request import InstallOptions, Request
 
 EPILOG = """\
 examples:
@@ -30,7 +29,6 @@ examples:
   envcheck install ngc-tf2             NVIDIA's newest container that fits
   envcheck install --offline /media/usb/bundle
   envcheck install --mode container --offline localhost/team/tf:1
-  envcheck install tensorflow --dockerfile DIR
   envcheck run python train.py         then: a command in it"""
 
 
@@ -44,8 +42,6 @@ def add_arguments(parser: Parser) -> None:
     words = "target directory (default: ~/.local/share/envcheck/envs/STACK)"
     option(parser, "--path", "DIR", words)
     flag(parser, "--plan --dry-run", "show what would happen, and stop")
-    words = "write a Dockerfile and everything that it needs into DIR instead of installing"
-    option(parser, "--dockerfile", "DIR", words)
     flag(parser, "--upgrade", "resolve again, and install newer versions")
     flag(parser, "--fresh", "reinstall the locked versions")
     options.add_yes(parser)
@@ -72,30 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
             wait=arguments.wait,
             deadline=arguments.deadline,
         )
-        if arguments.dockerfile is not None:
-            return _context(arguments, request, wanted, shown)
         outcome = pipeline.install(request, wanted, shown)
         shown.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
-
-
-def _context(
-    arguments: argparse.Namespace,
-    request: Request,
-    wanted: InstallOptions,
-    shown: terminal.Terminal,
-) -> int:
-    """A directory that an image of a wheel stack is built from."""
-    from ..install import pipeline
-    from ..install.export import build_context
-
-    folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    opened = pipeline.opened_wheels(request, wanted, shown)
-    names = build_context.make(opened, request, folder, shown)
-    shown.clear()
-    files.write(None, "".join(f"{folder / name}\n" for name in names))
-    return ExitCode.HEALTHY
 
 
 # (option, what it cannot be used together with, why)
@@ -107,11 +83,6 @@ _APART = (
         "it says what is installed",
     ),
     ("--fresh", "--upgrade --lock", "--fresh takes the versions that are installed"),
-    (
-        "--dockerfile",
-        "--plan --path --offline",
-        "a Dockerfile is the plan, for an image that is built elsewhere",
-    ),
 )
 
 
@@ -120,8 +91,6 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
     selection.refuse_lock(arguments)
     for name, others, why in _APART:
         selection.refuse_together(arguments, name, others, why)
-    if arguments.dockerfile and arguments.format == "json":
-        raise UsageError("--dockerfile and --format json cannot be used together: it is one text")
 
 
 class _InstallTerminal(terminal.Terminal):

@@ -50,7 +50,7 @@ def add_arguments(parser: Parser) -> Groups:
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--image --engine"
-_OF_WHEELS = "--lock --python --index --dockerfile"
+_OF_WHEELS = "--lock --python --index"
 
 
 def refuse_other_mode(arguments: argparse.Namespace) -> None:
@@ -139,5 +139,5 @@ def refuse_lock(arguments: argparse.Namespace) -> None:
     refuse_together(arguments, "--lock", "--release --upgrade", "the lock says what is installed")
 
 
-def absolute_output(path: str, option: str = "--output") -> Path:
-    return Path(_absolute(path, option))
+def absolute_output(path: str) -> Path:
+    return Path(_absolute(path, "--output"))

@@ -28,13 +28,10 @@ class BundleIndex(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["envcheck bundle"] = "envcheck bundle"
     format: int = FORMAT
     envcheck: str
-    mode: Literal["wheel", "container"] = "wheel"
     stack: str
     release: str
-    python: str = ""  # of the wheel mode
+    python: str = ""
     carries: str = ""  # the interpreter in it, as uv calls it: "cpython-3.13.9-linux-x86_64-gnu"
-    image: str = ""  # of the container mode: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    digest: str = ""  # its manifest's, "sha256:…"
     architecture: str
     created_at: str  # the lock's: the same lock gives the same bundle
     pythons: list[str]  # that envcheck's own wheels are for

@@ -30,14 +30,12 @@ class Bundle:
         self.place = place
         if Path(place).suffix == ".tar":
             raise UsageError(
-                f"{place}: a tar of the wheel mode is unpacked first, and an image's is for --mode container",
+                f"{place}: a tar is unpacked first",
                 f"tar -xf {place}, then --offline DIRECTORY",
             )
         if not Path(place).exists():
             raise self._wrong("No such file or directory")
         self.index = self._read_index()
-        if self.index.mode != "wheel":
-            raise self._wrong("this holds a container image: install it with --mode container")
 
     def lock(self) -> Lockfile:
         return pylock.parse(self._text(index.LOCK), f"{self.place}: {index.LOCK}")

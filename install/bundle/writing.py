@@ -22,7 +22,7 @@ from ..lockfile import LockedFile
 from .index import NAME, BundleIndex
 
 _CHUNK = 1 << 20
-_PROGRAMS = (".sh", "envcheck-uv")
+_PROGRAMS = ".sh"
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +51,7 @@ def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> 
     put(target, whole, f"{target.stem}/")
 
 
-def put(
-    target: Path, contents: Mapping[str, Content], top: str = "", option: str = "--output"
-) -> None:
+def put(target: Path, contents: Mapping[str, Content], top: str = "") -> None:
     """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
 
     top: what names in a tar begin with. Raises UsageError where it cannot be written, Cannot where there is
@@ -72,22 +70,22 @@ def put(
             made.rename(target)
     except OSError as error:
         kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
-        raise kind(f"{option} {target}: {error.strerror or error}; nothing was written") from None
+        raise kind(f"--output {target}: {error.strerror or error}; nothing was written") from None
 
 
 def is_tar(target: Path) -> bool:
     return target.suffix == ".tar"
 
 
-def check(target: Path, option: str = "--output") -> None:
+def check(target: Path) -> None:
     """Refuse a target that cannot be written before the work is done, not after it."""
     if os.path.lexists(target):
-        raise UsageError(f"{option} {target}: this exists already; name another, or remove it")
+        raise UsageError(f"--output {target}: this exists already; name another, or remove it")
     folder = target.parent
     if not folder.is_dir():
-        raise UsageError(f"{option} {target}: there is no directory {folder}")
+        raise UsageError(f"--output {target}: there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"{option} {target}: no permission to write in {folder}")
+        raise UsageError(f"--output {target}: no permission to write in {folder}")
 
 
 def check_room(target: Path, needed: int) -> None:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from ...data import rows
 from ...exit_codes import CouldNotLook
 from ...safe_text import one_line
 from .. import processes
@@ -24,57 +27,12 @@ _READ = 4000  # characters of an engine's output, the last ones
 _SHOWN = 1500  # of its last line, from the end: Go puts the cause there
 _ERROR = re.compile(r"(?:error|fatal|docker)\b", re.IGNORECASE)
 
-# (a pattern of the engine's words, what to do): the first that matches counts.
-_HINTS = (
-    (
-        r"no space left on device|disk quota exceeded",
-        "make room (`{engine} system df` shows what its images take), or move its storage",
-    ),
-    (
-        r"permission denied while trying to connect to the docker|"
-        r"dial unix \S+: connect: permission denied",
-        "sudo usermod -aG docker $USER, and log in again (it amounts to giving the user root)",
-    ),
-    (r"cannot connect to the docker daemon", "sudo systemctl start docker"),
-    (
-        r"image used by [0-9a-f]{12}|container [0-9a-f]{12}|image is in use by a container",
-        "remove that container first: {engine} rm CONTAINER",
-    ),
-    (
-        r"policy\.json|is rejected by policy|source image rejected",
-        "allow it in /etc/containers/policy.json, which the package containers-common brings",
-    ),
-    (
-        r"toomanyrequests|too many requests|(?:StatusCode|status): 429|"
-        r"(?:HTTP status|status code from registry|StatusCode):? 5\d\d",
-        "try again later; a login raises the limit at many registries: {engine} login REGISTRY",
-    ),
-    (
-        r"unauthorized: |(?<!permission )denied: |invalid username/password|"
-        r"(?:StatusCode|HTTP status|status code from registry):? 40[13]",
-        "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY is enough",
-    ),
-    (
-        r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
-        r"layers? (?:from manifest )?don't match|gzip: invalid|"
-        r"payload does not match any of the supported image formats",
-        "a layer does not match its digest: copy the archive, or fetch the image, again",
-    ),
-    (
-        r"dial tcp|no such host",
-        "if the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)",
-    ),
-    (
-        r"x509: ",
-        "check this machine's clock (timedatectl), and put your network's certificate authority into"
-        " /etc/containers/certs.d/REGISTRY/ca.crt (docker: /etc/docker/certs.d/REGISTRY/ca.crt)",
-    ),
-    (
-        r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
-        "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER, then"
-        " podman system migrate",
-    ),
-)
+
+class EngineTrouble(msgspec.Struct, frozen=True):
+    """A row of engine_troubles.csv: the first whose pattern is in the engine's words counts."""
+
+    pattern: re.Pattern[str]
+    hint: str
 
 
 def ask(
@@ -119,7 +77,8 @@ def no_answer(engine: str, program: str, result: Any) -> CouldNotLook:
 def explained(engine: str, text: str) -> tuple[str, str]:
     """(the engine's last error on one line, what to do or "")."""
     text = text[-_READ:]
-    hints = (hint for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE))
+    known = rows("engine_troubles", EngineTrouble)
+    hints = (row.hint for row in known if row.pattern.search(text))
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no output"]
     place = max((n for n, line in enumerate(lines) if _ERROR.match(line)), default=-1)
     # podman lists below such a line what each format of an archive failed with

@@ -1,1 +1,1 @@
-"""For other machines: bundles, and directories that an image is built from."""
+"""For other machines: bundles, from which images can be built, too."""

@@ -68,22 +68,22 @@ class ElsewhereShop:
         output: Path,
         index: BundleIndex,
         runners: Mapping[str, Interpreter],
-        lock: Lockfile | None = None,
-        stack_text: str = "",
+        lock: Lockfile,
+        stack: str,
         *,
-        carried: bool = True,
+        dockerfile: bytes = b"",
         python: OwnPython | None = None,
     ) -> BundleIndex:
         """Fetch what is missing, and write the bundle. Raises EnvcheckError.
 
-        runners: what envcheck itself runs with there, by minor version. carried: with the lock's files, else
-        without, for machines that fetch them themselves. python: an interpreter that goes along.
+        runners: what envcheck itself runs with there, by minor version. stack: its text. python: an
+        interpreter that goes along.
         """
         writing.check(output)
         own = own_requirements.locks(
             self._own, runners, self._request, self._access, self._reporter
         )
-        files = lock.files if lock and carried else []
+        files = lock.files
         wanted = [*files, *own_requirements.files(own)]
         missing = [file for file in wanted if not self._downloads.has(file)]
         _check_room(output, wanted, missing)
@@ -91,10 +91,10 @@ class ElsewhereShop:
         self._reporter.say(f"fetching {len(wanted)} files, {total}")
         self._downloads.fetch(wanted, Meter(self._reporter.progress))
         contents = {f"{FILES}/{file.name}": Content.stored(self._downloads, file) for file in files}
-        if lock is not None:
-            contents[LOCK] = Content.of(pylock.text(lock).encode())
-        if stack_text:
-            contents[STACK] = Content.of(stack_text.encode())
+        contents[LOCK] = Content.of(pylock.text(lock).encode())
+        contents[STACK] = Content.of(stack.encode())
+        if dockerfile:
+            contents["Dockerfile"] = Content.of(dockerfile)
         if python is not None:
             contents[f"{PYTHON}/{python.file_name}"] = python.content
         contents |= own_requirements.contents(self._own, own, self._downloads, index, python)

@@ -119,7 +119,6 @@ def contents(
         carried_sha256=python.content.sha256 if python else "",
         pip=pip.name,
         pip_sha256=pip.sha256,
-        mode=index.mode,
     )
     made["setup.sh"] = Content.of(script.encode())
     return made

@@ -20,7 +20,7 @@ def render(name: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"quoted": quoted, "default_of": default_of}
+    environment.filters["quoted"] = quoted
     return environment.get_template(name).render(_safe(values))
 
 
@@ -37,9 +37,3 @@ def quoted(text: str) -> str:
     """A value as a Dockerfile reads it: nothing in it is a variable or ends the string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'
-
-
-def default_of(text: str) -> str:
-    """A build argument's default, quoted if it has to be."""
-    plain = all(c.isascii() and (c.isalnum() or c in "_.:/@%+=,~-") for c in text)
-    return text if plain else quoted(text)

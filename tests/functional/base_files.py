@@ -17,20 +17,23 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec._core
 import pytest
+from uv import find_uv_bin
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 USER = 1000
 _LARGE = 8 << 20  # bytes
 
 _PROGRAMS = {
-    "sh", "cat", "chmod", "cp", "df", "echo", "env", "false", "head", "id", "ldconfig", "ln", "ls",
-    "mkdir", "mv", "pwd", "rm", "sleep", "sort", "stat", "tail", "test", "touch", "tr", "true", "uname", "wc",
+    "sh", "cat", "chmod", "chown", "cp", "cut", "df", "dirname", "echo", "env", "false", "head", "id",
+    "ldconfig", "ln", "ls", "mkdir", "mv", "pwd", "rm", "sha256sum", "sleep", "sort", "stat", "tail", "test",
+    "touch", "tr", "true", "uname", "wc",
 }  # fmt: skip
 # Of the standard library, what nobody imports in a container.
 _WITHOUT = {
     "curses", "dbm", "dist-packages", "ensurepip", "idlelib", "lib2to3", "msilib", "pydoc_data",
-    "site-packages", "sqlite3", "test", "tests", "tkinter", "turtledemo", "wsgiref", "xmlrpc",
+    "site-packages", "sqlite3", "test", "tests", "tkinter", "turtledemo", "wsgiref",
 }  # fmt: skip
 _WITHOUT_EXTENSION = re.compile(
     r"_?(codecs_|ctypes_test|curses|dbm|gdbm|nis|ossaudiodev|readline|sqlite3|test|tkinter|xx)"
@@ -125,7 +128,8 @@ def _files() -> Files:
     files |= {f"usr/local/lib/python{MINOR}/{name}": path for name, path in modules.items()}
     files |= {f"usr/bin/{name}": path for name, path in programs.items()}
     extensions = [path for name, path in modules.items() if name.endswith(".so")]
-    for path in libraries([python, *extensions, *programs.values()]):
+    own = [Path(msgspec._core.__file__), Path(find_uv_bin())]  # for envcheck itself in an image
+    for path in libraries([python, *extensions, *programs.values(), *own]):
         files[_place(path)] = path
     return files
 

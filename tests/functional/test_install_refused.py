@@ -24,7 +24,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     ("arguments", "word"),
     [
         (["--lock", "l", "--release", "1"], "--lock and --release cannot be used together"),
-        (["--dockerfile", "d", "--path", "/x"], "--dockerfile and --path cannot be used together"),
         (["--path", ""], "--path: the path is empty"),
         (["--lock", "/nowhere.toml"], "/nowhere.toml: the lock cannot be read: No such file"),
         (["--offline", "/nowhere-at-all"], "/nowhere-at-all: No such file"),

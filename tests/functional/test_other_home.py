@@ -47,7 +47,6 @@ def commands(root: Path) -> dict[str, list[str]]:
         "install of what is there": ["install", *wheel, "--path", str(root), "--yes"],
         "plan": ["install", *wheel, "--plan"],
         "bundle": ["bundle", *wheel, "--output", str(root.parent / "bundle")],
-        "dockerfile": ["install", *wheel, "--dockerfile", str(root.parent / "context")],
         "rollback": ["rollback", str(root)],
         "uninstall": ["uninstall", str(root), "--yes"],
         "prune": ["prune"],

@@ -63,7 +63,6 @@ def test_tensorflow_gpu_is_said_to_be_tensorflow(capsys: pytest.CaptureFixture[s
         ("install tensorflow --offline x", '--offline and "tensorflow" cannot be used together'),
         ("install --stack tensorflow --offline x", "--offline and --stack cannot be used together"),
         ("install ngc-tf1 --image a/b:1", '--image and "ngc-tf1" cannot be used together'),
-        ("install ngc-tf1 --dockerfile x", "--dockerfile is for --mode wheel"),
         ("install ngc-tf1 --python 3.8", "--python is for --mode wheel"),
         ("install tensorflow --engine podman", "--engine is for --mode container"),
     ],

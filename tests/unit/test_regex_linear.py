@@ -38,6 +38,7 @@ MADE_LATER = {
     "data/known_bad.py",  # rows
     "data/products.py",  # rows
     "install/engines/client.py",  # rows
+    "install/network/troubles.py",  # rows
     "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows
     "tensorcores/peaks.py",  # rows
@@ -46,7 +47,7 @@ MADE_LATER = {
 # What looks at no more of a text than this.
 LOOKED_AT = {
     "kernel_names.csv": kernel_names.LOOKED_AT,
-    "envcheck.install.engines.client._HINTS": client._READ,
+    "engine_troubles.csv": client._READ,
 }
 
 
