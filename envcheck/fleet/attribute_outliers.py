@@ -85,8 +85,7 @@ def _following(keys: Sequence[str], words: Mapping[str, str]) -> list[str]:
 def _outliers(
     blank: AttributeOutlier, values: _Values, whole: Mapping[str, str]
 ) -> tuple[list[AttributeOutlier], list[Split]]:
-    of_devices = any(device for pairs in values.values() for device, _ in pairs)
-    found = (_of_devices if of_devices else _of_machines)(blank, values)
+    found = _unusual(blank, values)
     if found is None:
         return _split(blank, whole, *_CAMP)
     others, camps = _split(blank, whole, *_GROUP) if _moves(blank.key) else ([], [])
@@ -149,35 +148,18 @@ def _differing(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
     }
 
 
-def _of_machines(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
-    """None: there is no usual value."""
-    counted = Counter(pairs[0][1] for pairs in values.values())
-    usual, agree = counted.most_common(1)[0]
-    total = counted.total()
-    if total < FEW:
-        return []
-    if agree < MAJORITY * total:
-        return None
-    return [
-        replace(blank, machine=name, value=pairs[0][1], usual=usual, agree=agree, of=total)
-        for name, pairs in values.items()
-        if pairs[0][1] != usual
-    ]
-
-
-def _of_devices(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
+def _unusual(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
     """None: there is no usual value, neither of all devices nor of those at one place."""
     figures = [(name, *pair) for name, pairs in values.items() for pair in pairs]
     usual, agree = Counter(value for _, _, value in figures).most_common(1)[0]
     clear = len(figures) >= FEW and agree >= MAJORITY * len(figures)
-    if len(values) < FEW:
-        # adapters of one machine may be of several kinds; its GPUs are one product
-        same = clear and blank.key.startswith("gpus.")
-        return _other(blank, figures, usual, agree, len(figures)) if same else []
+    few = len(values) < FEW
+    if few and not (clear and blank.key.startswith("gpus.")):
+        return []  # adapters of one machine may be of several kinds; its GPUs are one product
     places: dict[str, list[tuple[str, str, str]]] = {}
     for figure in figures:
-        places.setdefault(figure[1], []).append(figure)
-    found: list[AttributeOutlier] = []
+        places.setdefault("" if few else figure[1], []).append(figure)
+    found: dict[tuple[str, str, str], tuple[int, int, list[str]]] = {}
     for at_place in places.values():
         here, count = Counter(value for _, _, value in at_place).most_common(1)[0]
         enough = len(at_place) >= FEW
@@ -186,32 +168,16 @@ def _of_devices(blank: AttributeOutlier, values: _Values) -> list[AttributeOutli
                 return None
             here = usual
         agreed = (agree, len(figures)) if clear and here == usual else (count, len(at_place))
-        found += _other(blank, at_place, here, *agreed) if clear or enough else []
-    together: dict[tuple[str, str, str], AttributeOutlier] = {}
-    for one in found:
-        first = together.get((one.machine, one.value, one.usual))
-        devices = [*first.devices, *one.devices] if first else one.devices
-        together[one.machine, one.value, one.usual] = replace(one, devices=devices)
-    return list(together.values())
-
-
-def _other(
-    blank: AttributeOutlier,
-    figures: Sequence[tuple[str, str, str]],
-    usual: str,
-    agree: int,
-    of: int,
-) -> list[AttributeOutlier]:
-    """The devices of a machine that have the same other value as one."""
-    others: dict[tuple[str, str], list[str]] = {}
-    for name, device, value in figures:
-        if value != usual:
-            others.setdefault((name, value), []).append(device)
-    same = replace(blank, usual=usual, agree=agree, of=of, per="device")
+        for name, device, value in at_place if clear or enough else ():
+            if value != here:
+                found.setdefault((name, value, here), (*agreed, []))[2].append(device)
     return [
-        replace(same, machine=name, value=value, devices=devices)
-        for (name, value), devices in others.items()
-    ]
+        replace(
+            blank, machine=name, value=value, usual=here, agree=count, of=of,
+            devices=[*filter(None, devices)], per="device" if any(devices) else "machine",
+        )
+        for (name, value, here), (count, of, devices) in found.items()
+    ]  # fmt: skip
 
 
 def _split(

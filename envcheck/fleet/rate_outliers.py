@@ -97,7 +97,6 @@ def _populations(machines: Iterable[JudgedMachine]) -> list[_Population]:
         for figure in population:
             way = math.log(figure.measured.value) - usual
             figure.deviation = -way if figure.measured.lower_is_better else way
-            figure.of = len(population)
     return populations
 
 
@@ -123,11 +122,7 @@ def _together(populations: Iterable[_Population]) -> list[_Population]:
             )
             figure = _Figure(machine, rate, deviation=mean)
             found.setdefault(kind, []).append(figure)
-    large = [population for population in found.values() if len(population) >= _FIGURES]
-    for population in large:
-        for figure in population:
-            figure.of = len(population)
-    return large
+    return [population for population in found.values() if len(population) >= _FIGURES]
 
 
 def _slower(population: _Population, chance: float) -> list[_Figure]:
@@ -169,7 +164,7 @@ def _mark(
             continue
         if below > (figure.measured.spread or 0) / 2:
             away = deviation if figure.measured.lower_is_better else -deviation
-            figure.sigmas, figure.below = -deviation / scale, below
+            figure.sigmas, figure.below, figure.of = -deviation / scale, below, len(figures)
             figure.against = figure.measured.value * math.exp(min(away, 700.0))
 
 

@@ -125,17 +125,17 @@ def test_rollback_goes_back_once(world: Rollout) -> None:
 
 
 def test_uninstall_leaves_nothing(world: Rollout) -> None:
-    world.on("gpu03", "mkdir -p ~/.cache/envcheck-fleet/mine ~/.local/share/envcheck/envs/other")
-    shown = world.undo("uninstall", "--limit", "gpu01,gpu03")
-    assert results(shown) == {"gpu01": "removed", "gpu03": "removed"}
-    files = "find ~ -type f ! -name '*.lock' ! -path '*/.local/state/*'"
-    assert world.on("gpu01", files) == "" and world.on("gpu03", files) == ""
-    assert world.on("gpu03", "ls ~/.cache/envcheck-fleet") == "mine"
-    assert world.version("gpu02") == "2.0"
-    assert results(world.undo("uninstall", "--limit", "gpu01", code=4)) == {"gpu01": "nothing"}
-    missing = world.undo("uninstall", "other", "--limit", "gpu02", code=2)
-    (end,) = missing["machines"]
+    world.install("--limit", "gpu03")
+    world.on("gpu03", "mkdir -p ~/.cache/envcheck-fleet/mine")
+    (end,) = world.undo("uninstall", "other", "--limit", "gpu03", code=2)["machines"]
     assert end["result"] == "failed" and "other" in end["reason"]
+    assert world.version("gpu03") == "2.0"
+    assert results(world.undo("uninstall", "--limit", "gpu03")) == {"gpu03": "removed"}
+    files = "find ~ -type f ! -name '*.lock' ! -path '*/.local/state/*'"
+    assert (
+        world.on("gpu03", files) == "" and world.on("gpu03", "ls ~/.cache/envcheck-fleet") == "mine"
+    )
+    assert results(world.undo("uninstall", "--limit", "gpu03", code=4)) == {"gpu03": "nothing"}
 
 
 def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:

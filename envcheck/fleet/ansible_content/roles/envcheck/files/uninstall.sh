@@ -11,5 +11,5 @@ if [ -n "$NAME" ] || [ -d "$directory" ]; then
 fi
 listed=$("$home/envcheck/bin/envcheck" list --format json </dev/null 2>/dev/null)
 case $listed in *'"directory"'*) echo "@envcheck removed envcheck stays for other environments"; exit 0 ;; esac
-rm -rf "$home" || exit
+rm -rf "$home" "${XDG_CACHE_HOME:-$HOME/.cache}/envcheck" || exit
 echo "@envcheck removed"
