@@ -66,6 +66,7 @@ def test_wrong_input_is_one_sentence(three: Path, tmp_path: Path) -> None:
     nobody = envcheck("fleet", "doctor", tmp_path / "missing")
     assert b"fleet doctor -i INVENTORY" in nobody.stderr
     assert "this is a directory" in refused(envcheck("fleet", "report", three, "--output", three))
+    assert "--repeat goes with -i" in refused(envcheck("fleet", "doctor", three, "--repeat", "2"))
     profile = tmp_path / "broken.toml"
     profile.write_text("[[[")
     assert "broken.toml" in refused(envcheck("fleet", "report", three, "--expect", profile))

@@ -122,3 +122,11 @@ def test_ctrl_c_keeps_what_came(hosts: SshHosts, tmp_path: Path) -> None:
         if number not in earlier and ours in command and command.startswith((b"ssh", b"ansible"))
     ]
     assert left == [], "of ansible and its ssh"
+
+
+def test_a_machine_is_collected_several_times(hosts: SshHosts, tmp_path: Path) -> None:
+    words = ("--level", "standard", "--limit", "gpu01", "--repeat")
+    for count, names in (("2", {"gpu01.json", "gpu01.2.json"}), ("1", {"gpu01.json"})):
+        process = start(hosts, tmp_path / "fleet", *words, count)
+        assert process.communicate(timeout=PATIENCE) and process.returncode == 0
+        assert {path.name for path in (tmp_path / "fleet").iterdir()} == {"fleet.json", *names}
