@@ -11,7 +11,7 @@ fleet is split.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import NormalDist, fmean, median
 
 import msgspec
@@ -132,12 +132,7 @@ def _slower(population: _Population, chance: float) -> list[_Figure]:
         machines.setdefault(figure.machine, []).append(figure)
     apart = [one.measured.spread for one in population if one.measured.spread is not None]
     least = max(median(apart) / 4 if apart else 0.0, _FLOOR)
-    beside = [
-        (one, one.deviation - median(mate.deviation for mate in mates if mate is not one))
-        for mates in machines.values()
-        for one in mates
-        if len(mates) > _MATES
-    ]
+    beside = [pair for mates in machines.values() for pair in _beside(mates)]
     by_mates = _BY_MATES * chance if len(beside) >= _FIGURES else 0.0
     if len(machines) > 1:
         everywhere = [(figure, figure.deviation) for figure in population]
@@ -150,6 +145,15 @@ def _slower(population: _Population, chance: float) -> list[_Figure]:
     if by_mates:
         _mark(beside, len(beside), by_mates, least)
     return [figure for figure in population if figure.sigmas]
+
+
+def _beside(mates: list[_Figure]) -> Iterator[tuple[_Figure, float]]:
+    """Each with its deviation from the median of the others of its machine, of which there are enough."""
+    ordered = sorted(mates, key=lambda one: one.deviation)
+    middle = (len(mates) - 2) // 2, (len(mates) - 1) // 2
+    for rank, one in enumerate(ordered) if len(mates) > _MATES else ():
+        low, high = (ordered[place + (place >= rank)].deviation for place in middle)
+        yield one, one.deviation - (low + high) / 2
 
 
 def _mark(
