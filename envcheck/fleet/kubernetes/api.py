@@ -34,40 +34,40 @@ _HINTS = {
 }
 
 
-class Taint(msgspec.Struct, rename="camel", omit_defaults=True):
+class NodeTaint(msgspec.Struct, rename="camel", omit_defaults=True):
     key: str
     value: str = ""
     effect: str = ""
     time_added: datetime | None = None
 
 
-class Condition(msgspec.Struct, rename="camel"):
+class NodeCondition(msgspec.Struct, rename="camel"):
     type: str
     status: str
     last_transition_time: str | None = None
 
 
-class Metadata(msgspec.Struct, rename="camel"):
+class NodeMetadata(msgspec.Struct, rename="camel"):
     name: str
     resource_version: str
     labels: dict[str, str] | None = None
 
 
-class Spec(msgspec.Struct):
-    taints: list[Taint] | None = None
+class NodeSpec(msgspec.Struct):
+    taints: list[NodeTaint] | None = None
 
 
-class Status(msgspec.Struct):
+class NodeStatus(msgspec.Struct):
     capacity: dict[str, str] | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[NodeCondition] | None = None
 
 
 class Node(msgspec.Struct):
     """Of a Node, what is needed here."""
 
-    metadata: Metadata
-    spec: Spec
-    status: Status
+    metadata: NodeMetadata
+    spec: NodeSpec
+    status: NodeStatus
 
 
 class _PageMetadata(msgspec.Struct, rename={"further": "continue"}):
@@ -144,7 +144,7 @@ class KubernetesNodes:
             current = self.node(node)
             taints = [one for one in current.spec.taints or [] if one.key != TAINT]
             if settings["State"] == "DRAIN":
-                taints.append(Taint(TAINT, code, "NoSchedule", self.now))
+                taints.append(NodeTaint(TAINT, code, "NoSchedule", self.now))
             change = {
                 "metadata": {"resourceVersion": current.metadata.resource_version},
                 "spec": {"taints": msgspec.to_builtins(taints)},
