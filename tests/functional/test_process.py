@@ -41,6 +41,13 @@ def test_output_and_code_of_a_child_that_ends() -> None:
     assert not result.ok
 
 
+def test_a_child_that_is_allowed_more_time_gets_it() -> None:
+    child = process.Child([PYTHON, "-c", "import time; time.sleep(0.2)"], 0.0)
+    child.allow(PATIENCE)
+    process.run_all([child])
+    assert child.result.outcome == "exited"
+
+
 def test_a_hung_child_and_the_grandchild_that_holds_its_output_are_killed(tmp_path: Path) -> None:
     script = (
         "import subprocess, sys, time\n"

@@ -112,9 +112,8 @@ class Child(object):
         """
         self.argv = [str(part) for part in argv]
         self.started = time.monotonic()
-        self.deadline = deadline
-        self._last = self.started + deadline * (MOST_PATIENCE if patient else 1.0)
-        self._next_look = self.started + deadline
+        self._patience = MOST_PATIENCE if patient else 1.0
+        self.allow(deadline)
         self.grace = grace
         self.limit = limit
         self.own_session = own_session
@@ -153,6 +152,12 @@ class Child(object):
         finally:
             if given is not None:
                 given.close()
+
+    def allow(self, deadline):
+        """Another deadline in place of the first: seconds from its start."""
+        self.deadline = deadline
+        self._last = self.started + deadline * self._patience
+        self._next_look = self.started + deadline
 
     def poll(self):
         """The Result, or None while the child runs. Never blocks."""
