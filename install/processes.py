@@ -131,7 +131,7 @@ def run_many(
             for number, child in list(running.items()):
                 if number not in reached and mark in child.new_stdout().splitlines():
                     reached.add(number)
-                    child.deadline = time.monotonic() - child.started + deadline
+                    child.allow(time.monotonic() - child.started + deadline)
                 if child.poll() is not None:
                     del running[number]
                     ended(number, child.result)

@@ -113,7 +113,7 @@ def _tested(arguments: argparse.Namespace) -> NetworkRun:
                 slurm_collect.ask(members, only, shown.say, os.environ)
             elif machines is not None:
                 limit = machines.limit if names is None else ",".join(names)
-                all_at_once = machines._replace(limit=limit, forks=machines.forks or FORKS)
+                all_at_once = machines._replace(limit=limit, forks=max(machines.forks or 0, FORKS))
                 ansible_collect.ask(members, all_at_once, shown.say, ansible.NETWORK)
 
         engine = "slurm" if cluster else "ansible"

@@ -15,14 +15,13 @@ from ... import json_text
 from ...exit_codes import CouldNotLook, UsageError
 from ...install import durable
 from ..engines import NAME, PEERS, Asked, OnOutcome
-from ..engines.collecting import Members
-from ..folder import FleetFolder
+from ..engines.collecting import ENDED, Members
+from ..folder import FleetFolder, Member
 from . import planning
 from .model import SCHEMA, Answer, NetworkRun, Pass
 
 FILE = "network.json"
 LIMIT = 64 << 20  # bytes of network.json
-MOST = 2000  # machines: their names and addresses go in one argument of a program
 _GRACE = 25.0  # seconds for a machine to answer once most of the others have
 _PORTS = (20000, 30000)  # below those that Linux gives to connections
 _MARGIN = 360.0  # seconds of a machine's deadline for a framework's import
@@ -54,7 +53,7 @@ class Peers(Members):
 
     def tick(self) -> None:
         slot = max((one.facts.slot for one in self.answers.values()), default=0.0)
-        most = len(self.answers) * 2 > len(self.found) or len(self.answers) > 1 == len(self.found)
+        most = 0 < len(self._open()) <= len(self.answers)
         if most and time.monotonic() - self._latest > _GRACE + 2 * slot:
             raise _Enough
 
@@ -64,9 +63,11 @@ class Peers(Members):
             yield
         except _Enough:
             reason = "no answer, and the others' have all come"
-            for member in list(self.found.values()):
-                if member.outcome == "not-asked":
-                    self.put(member.name, member.groups, "timed-out", reason)
+            for member in self._open():
+                self.put(member.name, member.groups, "timed-out", reason)
+
+    def _open(self) -> list[Member]:
+        return [member for member in self.found.values() if member.reason == ENDED]
 
 
 def run(
