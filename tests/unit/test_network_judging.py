@@ -222,3 +222,14 @@ def test_a_machine_that_only_a_wrong_clock_was_compared_with_has_no_wrong_clock(
     (finding,) = result(run).findings
     assert finding.machines == ["clock"]
     assert finding.message.startswith("The clock of clock is 3600 s ahead of")
+
+
+def test_what_a_machine_says_of_itself_is_quoted_in_commands() -> None:
+    simulated = Simulated(8, 1, {"misname": 2})
+    run = simulated.run()
+    first = run.passes[0]
+    hostile = msgspec.structs.replace(first.answers["n0002"].facts, host="x; rm -rf ~\x1b[2J")
+    first.answers["n0002"] = msgspec.structs.replace(first.answers["n0002"], facts=hostile)
+    (finding,) = result(run).findings
+    assert finding.commands[0].startswith("getent hosts 'x; rm -rf ~")
+    assert "\x1b" not in finding.message + finding.commands[0]

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ...findings import shell
 from ...findings.causes import Cause
 from . import causes
 from .model import NetworkFinding, NetworkRun, PeerFacts
@@ -144,7 +145,7 @@ class Judged:
             proof = proof if named and all(one.ok for one in named) else ""
             words = {"host": facts.host, "resolves": facts.resolves, "by_name": facts.offers}
             address = facts.address
-            command = f"getent hosts {facts.host}"
+            command = f"getent hosts {shell.word(facts.host)}"
             towards = facts.towards
             self.put(
                 causes.MISNAMED, [name], command,
@@ -168,10 +169,11 @@ class Judged:
         direction = "to and from" if len(senders) == 2 else direction
         size = min(size for _sender, size in stuck) >> 10
         other = next((n for n in sorted(self.facts) if n not in self.bad), name)
-        probe = f"ping -M do -s {max(facts.mtu - 28, 0)} {self._facts(other).reached_at or other}"
+        target = shell.word(self._facts(other).reached_at or other)
+        probe = f"ping -M do -s {max(facts.mtu - 28, 0)} {target}"
         towards = facts.towards or "there"
         self.put(
-            causes.BLACK_HOLE, [name], f"ip link show {towards}", probe,
+            causes.BLACK_HOLE, [name], f"ip link show {shell.word(towards)}", probe,
             **common, direction=direction, size=size, towards=towards, mtu=facts.mtu,
         )  # fmt: skip
 
@@ -238,7 +240,7 @@ class Judged:
             facts = self._facts(name)
             link = f" Its link claims {facts.link_mbit} Mbit/s." if facts.link_mbit else ""
             self.put(
-                causes.SLOW, [name], f"ethtool {facts.towards or '-a'}", machine=name,
+                causes.SLOW, [name], f"ethtool {shell.word(facts.towards or 'eth0')}", machine=name,
                 verb=" and ".join(found), rate=rate / 1e6, usual=usual / 1e6, link=link,
             )  # fmt: skip
 
