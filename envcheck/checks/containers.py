@@ -15,8 +15,6 @@ from .reading import is_absent, known
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)
-# And why a device node is missing.
-NO_DEVICE_NODES = ("PCI-001", "PCI-002", "KRN-001", "KRN-002")
 
 KIND = "nvidia.com/gpu"
 # What SELinux's container_use_devices costs.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from ...facts.containers import Kubernetes, OfferedDevices, UnreadRuntime
 from .. import containers as shared
+from ..declared import declared_causes
 from ..reading import Nvml, SnapshotView, Unavailable, facts_or, known, need
 from ..system_commands import on_system, systemctl
-from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about, check, warn, word
+from ..verdicts import Finding, Passed, Remedy, Verdict, Verdicts, about, check, word
+
+CAUSE = declared_causes(__name__)
 
 _DOCKER_DEFAULT = (
     "sudo nvidia-ctk runtime configure --runtime=docker --set-as-default",
@@ -22,41 +25,8 @@ _IF_NONE = f"{_PLUGIN}   # if the cluster has none yet"
 # The CDI kinds of NVIDIA's device plugin and GPU operator: where they wrote some, no runtime is needed.
 _PLUGINS_OWN = ("k8s.device-plugin.nvidia.com/", "runtime.nvidia.com/", "management.nvidia.com/")
 
-DEFAULT = warn(
-    "docker-default-runtime",
-    "Kubernetes' engine does not use NVIDIA's runtime",
-    "docker's default runtime is {default}, and Kubernetes starts its pods with that one: no driver comes"
-    " into them, NVIDIA's device plugin finds no NVML, and the node offers no GPU.",
-    'Make NVIDIA\'s the default ("default-runtime": "nvidia" in /etc/docker/daemon.json).',
-)
-NO_RUNTIME = DEFAULT.variant(
-    "no-nvidia-runtime",
-    sentence="{engine}, which starts this node's pods, has no runtime of NVIDIA's ({config}): no driver comes"
-    " into a pod, and the node offers 0 GPUs.{unread}",
-)
 
-RUNTIME_GONE = DEFAULT.variant(
-    "nvidia-runtime-gone",
-    sentence="{engine} starts pods with {program}, which is not there (the GPU operator's toolkit leaves that"
-    " behind when it is removed): they end with 'no such file or directory'.",
-    remedy="Install NVIDIA's container toolkit (or the GPU operator again), and name its runtime in"
-    " {config}.",
-    source="gpu-operator#730, #297; nvidia-container-toolkit#982",
-)
-
-
-@check(
-    "CTR-009",
-    title="Kubernetes' engine starts containers with NVIDIA's runtime",
-    causes=[DEFAULT, NO_RUNTIME, RUNTIME_GONE],
-    about="containerd starts pods with a runtime of its configuration, docker only with its default one."
-    " If that is not NVIDIA's, no driver is mounted into a pod and the node offers 0 GPUs.",
-    sources=[
-        "k8s-device-plugin#23, #107, #406; gpu-operator#1285; k3s documentation, Advanced",
-        "containerd-config.toml(5), imports; containerd, docs/cri/config.md: sections by version",
-    ],
-    follows=(*shared.NO_DEVICE_NODES, "CTR-014"),
-)
+@check("CTR-009")
 def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     node = shared.kubernetes_node(view)
@@ -72,7 +42,7 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     default = known(node.default_runtime) or ""
     if node.missing_runtimes:
         config = known(node.config) or ""
-        yield RUNTIME_GONE.found(
+        yield CAUSE["nvidia-runtime-gone"].found(
             about("engine", engine),
             [shared.node_evidence(view, "missing_runtimes")],
             commands=[
@@ -92,7 +62,7 @@ def engine_uses_nvidia(view: SnapshotView) -> Verdicts:
     elif way := _other_way(view, node):
         yield Passed(f"{engine}: {way}")
     else:
-        yield NO_RUNTIME.found(
+        yield CAUSE["no-nvidia-runtime"].found(
             about("engine", engine),
             [shared.node_evidence(view, field) for field in ("runtimes", "config")],
             advice=_configure(view, node, engine),
@@ -110,7 +80,7 @@ def _docker(view: SnapshotView) -> Verdict:
         return Passed(f"docker's default runtime is {default}")
     there = known(containers.toolkit_path) or "nvidia" in (known(engine.runtimes) or [])
     install = [] if there and not engine.missing_runtimes else on_system(view, "container-toolkit")
-    return DEFAULT.found(
+    return CAUSE["docker-default-runtime"].found(
         about("engine", "docker"),
         [shared.evidence(view, engine, field) for field in ("default_runtime", "runtimes")],
         commands=[
@@ -130,7 +100,7 @@ def _crio(view: SnapshotView, node: Kubernetes) -> Verdict:
     way = way or _other_way(view, node) or ("NVIDIA's OCI hook" if hooks else "")
     if way:
         return Passed(f"cri-o: {way}")
-    return NO_RUNTIME.found(
+    return CAUSE["no-nvidia-runtime"].found(
         about("engine", "cri-o"),
         [view.evidence("machine.containers.settings", ", ".join(paths) or "none of a runtime")],
         advice=_configure(view, node, "crio"),
@@ -195,32 +165,7 @@ def _configure(view: SnapshotView, node: Kubernetes, engine: str) -> Remedy:
     )
 
 
-NOTHING_OFFERED = warn(
-    "no-gpu-offered",
-    "the kubelet has no GPU to hand out",
-    "No device plugin has registered a GPU with this node's kubelet: it offers nvidia.com/gpu: 0, and"
-    " pods that ask for one wait.{by_class}",
-    "See whether NVIDIA's device plugin runs on this node and what it says, or install it.",
-)
-
-FEWER = NOTHING_OFFERED.variant(
-    "fewer-gpus-offered",
-    headline="the kubelet has too few GPUs to hand out",
-    sentence="The kubelet has {count} of this node's {gpus} GPUs to hand out: NVIDIA's device plugin does not"
-    " see the others, or has marked them unhealthy, as it does after an Xid.",
-    remedy="See what the device plugin says of them, mend the GPUs, and start the plugin again.",
-)
-
-
-@check(
-    "CTR-010",
-    title="The kubelet has this node's GPUs to hand out",
-    causes=[NOTHING_OFFERED, FEWER],
-    about="A pod gets a GPU if NVIDIA's device plugin registered it with the kubelet (nvidia.com/gpu). If"
-    " none did, every pod that requests one waits as 'Insufficient nvidia.com/gpu'.",
-    sources=["Kubernetes documentation, Device plugins; k8s-device-plugin#107, #406, #788"],
-    follows=(*shared.NO_DEVICE_NODES, "CTR-014", "CTR-015", "CTR-009", "DRV-001", "DRV-002"),
-)
+@check("CTR-010")
 def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
     shared.need_gpus(view)
     node = shared.kubernetes_node(view)
@@ -238,7 +183,7 @@ def kubelet_has_gpus(view: SnapshotView) -> Verdicts:
         )
         option = f" --set runtimeClassName={word(nvidia[0])}"
     shown = shared.node_evidence(view, "offered", "none of NVIDIA's")
-    yield NOTHING_OFFERED.found(
+    yield CAUSE["no-gpu-offered"].found(
         evidence=[shown, shared.node_evidence(view, "default_runtime")],
         commands=[
             "kubectl get pods -A -o wide | grep nvidia-device-plugin",
@@ -256,7 +201,7 @@ def _all_of_them(view: SnapshotView, offered: list[OfferedDevices]) -> Finding |
     whole = [one.resource for one in offered if one.count] == ["nvidia.com/gpu"]
     if not whole or count >= len(gpus) or any(known(gpu.mig_enabled) for gpu in gpus):
         return None
-    return FEWER.found(
+    return CAUSE["fewer-gpus-offered"].found(
         evidence=[
             shared.node_evidence(view, "offered", f"nvidia.com/gpu: {count}"),
             view.evidence("machine.nvml.gpu_count", len(gpus)),

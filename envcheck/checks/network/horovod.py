@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ...facts.target import FRAMEWORKS
-from ..driver_state import NO_GPUS_THERE
+from ..declared import declared_causes
 from ..purpose import cpu_builds
 from ..reading import Skip, SnapshotView, fact, facts_of, known, need
 from ..target import installed, named, pip_install
-from ..verdicts import Passed, Verdicts, about, check, warn
+from ..verdicts import Passed, Verdicts, about, check
 from .common import gpus
+
+CAUSE = declared_causes(__name__)
 
 BUILD_NAMES = {"tensorflow": "TENSORFLOW", "torch": "PYTORCH", "mxnet": "MXNET"}
 
@@ -20,28 +22,7 @@ def built_with(view: SnapshotView) -> set[str]:
     return {name for one in extensions or [] for name in known(one.operations) or []}
 
 
-WITHOUT_NCCL = warn(
-    "horovod-without-nccl",
-    "Horovod was built without NCCL",
-    "{package}'s extension for {frameworks} was built without NCCL: every gradient goes through the"
-    " host's memory{through}, and training on several GPUs is hardly faster than on one.",
-    "Build it again with NCCL, whose headers must be there (libnccl-dev, or HOROVOD_NCCL_HOME).",
-)
-
-
-@check(
-    "NET-009",
-    title="Horovod moves tensors between GPUs with NCCL",
-    causes=[WITHOUT_NCCL],
-    about="By default, or if NCCL's headers were not found, Horovod's build sends every gradient through the"
-    " host's memory. Judged by the calls and libraries of the extension's file.",
-    sources=(
-        "horovod#3103, horovod#2077",
-        "Horovod, docs/gpus.rst and docs/install.rst: HOROVOD_GPU_OPERATIONS",
-        "Horovod 0.28.1, common/ops/nccl_operations.cc",
-    ),
-    follows=(*NO_GPUS_THERE, "PKG-011", "ACC-014"),
-)
+@check("NET-009")
 def horovod(view: SnapshotView) -> Verdicts:
     distributions = installed(view)
     package = distributions.get("horovod") or distributions.get("nvidia-horovod")
@@ -70,7 +51,7 @@ def horovod(view: SnapshotView) -> Verdicts:
     shown = ", ".join(f"{name}: {' '.join(has)}" for name, has in lacking.items())
     builds = "".join(f"HOROVOD_WITH_{BUILD_NAMES.get(name, name.upper())}=1 " for name in lacking)
     install = pip_install(view, f"{package.name}=={package.version}")
-    yield WITHOUT_NCCL.found(
+    yield CAUSE["horovod-without-nccl"].found(
         about("package", package.name),
         [view.evidence("target.packages.horovod_extensions", shown)],
         commands=[

@@ -9,12 +9,15 @@ from packaging.version import Version
 
 from ...data.known_bad import KnownBad, known_bad
 from ...data.versions import parse_version
-from ..driver_state import NO_GPUS, driver_version, on_wsl
+from ..declared import declared_causes
+from ..driver_state import driver_version, on_wsl
 from ..reading import Gpu, Skip, SnapshotView, fact, known
 from ..system_commands import on_system
 from ..target import PLACE, framework_facts, installed_if_known, of_component, pip_install
-from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, about, about_gpu, check, warn
+from ..verdicts import Evidence, Finding, Passed, Remedy, Verdicts, about, about_gpu, check
 from .common import gpus
+
+CAUSE = declared_causes(__name__)
 
 _NAMES = {"driver": "Driver", "nccl": "NCCL"}
 
@@ -27,22 +30,7 @@ class VersionHere(NamedTuple):
     package: str = ""
 
 
-KNOWN_BAD = warn(
-    "known-bad-version",
-    "a version here is known to hang or to corrupt data",
-    "{component} {version} is known for this on {count} x {gpus}: {symptom} ({report}).",
-)
-
-
-@check(
-    "NET-008",
-    title="No version here is known to hang or to corrupt",
-    causes=[KNOWN_BAD],
-    about="Some versions of the driver and of NCCL are known to hang, or to corrupt data between GPUs, on"
-    " some GPUs and under some conditions.",
-    sources=("nccl#1637, xgboost#11242", "known_bad.csv, a source in every row"),
-    follows=NO_GPUS,
-)
+@check("NET-008")
 def versions(view: SnapshotView) -> Verdicts:
     if not gpus(view):
         raise Skip("there is no GPU")
@@ -95,7 +83,7 @@ def _finding(view: SnapshotView, row: KnownBad, one: VersionHere, affected: list
     if one.package:
         subjects = about("package", one.package)
     names = ", ".join(dict.fromkeys(known(gpu.name) or "a GPU" for gpu in affected))
-    return KNOWN_BAD.found(
+    return CAUSE["known-bad-version"].found(
         subjects,
         [one.evidence, *[view.gpu_evidence(gpu, "name") for gpu in affected[:2]]],
         advice=_remedy(view, row, one),

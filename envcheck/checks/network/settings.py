@@ -10,7 +10,7 @@ from packaging.version import Version
 from ...data.versions import parse_version
 from ...facts.base import ProgramSetting
 from ...facts.network import Network, NetworkInterface
-from ..declared import declared_rows
+from ..declared import declared_causes, declared_rows
 from ..reading import Skip, SnapshotView, fact, is_absent, known, need
 from ..settings import (
     Conditions,
@@ -20,10 +20,12 @@ from ..settings import (
     wrong_here,
 )
 from ..target import installed_if_known
-from ..verdicts import Finding, Params, Passed, Verdicts, about, check, fail, warn
+from ..verdicts import Finding, Params, Passed, Verdicts, about, check
 from . import common
 from .horovod import built_with
 from .known_bad import nccl_here
+
+CAUSE = declared_causes(__name__)
 
 
 def matches(value: str) -> Callable[[str], bool]:
@@ -66,34 +68,12 @@ _READERS: dict[str, tuple[Callable[[str], Callable[[str], bool]], str]] = {
     "OMPI_MCA_oob_tcp_if_include": (_by_mpi, _MPI),
     "UCX_NET_DEVICES": (_by_ucx, "UCX ends with 'network device is not available'"),
 }
-NO_INTERFACE = fail(
-    "interface-not-usable",
-    "a setting names a network interface that is not here",
-    "{setting} means no network interface that could be used here ({why}): {then}.",
-)
-RAYS_CHOICE = NO_INTERFACE.variant(
-    "ray-names-no-interface",
-    severity="warn",
-    headline="Ray Train names a network interface that is not here",
-    sentence="Ray Train {version} sets {setting} in its workers, which means no network interface that could"
-    " be used here ({why}): {then}.",
-    remedy="Name the interface that leads to the other machines, in Ray's runtime_env: {env}. Or upgrade"
-    " Ray: from 2.3 on it takes all but lo, docker and veth.",
-    source="ray-project/ray#30333, #28633, #31824",
-)
 # Of Ray from 2.1 up to 2.3, in worker processes that have no such variable.
 _RAYS = ProgramSetting(name=_SOCKET, value="en,eth,bond", source="Ray Train")
 _RAY_RELEASES = (Version("2.1"), Version("2.3"))
 
 
-@check(
-    "NET-001",
-    title="Settings name network interfaces that are here",
-    causes=[NO_INTERFACE, RAYS_CHOICE],
-    about="NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME select the network interface; with a name from another"
-    " machine there is none. NCCL's are prefixes (= for a whole name, ^ for all others).",
-    sources=(common.NCCL_GUIDE, "horovod#700", "NCCL 2.28, socket.cc: find or fail"),
-)
+@check("NET-001")
 def named_interfaces(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     settings = {one.name: one for one in need(facts.settings, "NCCL's settings") if one.value}
@@ -141,9 +121,11 @@ def _interface(
             "setting": f"{one.name}={one.value}",
             "env": f'{{"env_vars": {{"{one.name}": "{value}"}}}}',
         }
-        yield RAYS_CHOICE.found(about("package", "ray"), [found], why=why, then=then, **given)
+        yield CAUSE["ray-names-no-interface"].found(
+            about("package", "ray"), [found], why=why, then=then, **given
+        )
         return
-    yield NO_INTERFACE.found(
+    yield CAUSE["interface-not-usable"].found(
         about_setting(one),
         [view.evidence("seen.network.settings", in_words(one)), found],
         advice=change_setting(one, "Name the interface that leads to the other machines", value),
@@ -153,30 +135,12 @@ def _interface(
     )
 
 
-FIRST_GID = warn(
-    "gid-of-old-nccl",
-    "NCCL takes a GID that is not routed",
-    "NCCL {version} takes the first entry of the GID table by itself (NCCL_IB_GID_INDEX is not set), which is"
-    " RoCE v1 or a link-local address on {ports}: connections to other machines end with 'Got completion with"
-    " error 12'.",
-    "Name an entry of RoCE v2 with the interface's address; NCCL from 2.21 on finds it by itself.",
-    source="NVIDIA/nccl#426; NVIDIA NCCL user guide, environment variables: NCCL_IB_GID_INDEX",
-)
 _CHOOSES_GID = Version("2.21")
 _PORT = re.compile(r":\d+")  # of an adapter in NCCL_IB_HCA
-_ROWS = declared_rows(__name__)
+_ROWS = declared_rows(__name__, "NET-003")
 
 
-@check(
-    "NET-003",
-    title="NCCL's settings leave its fast ways on",
-    causes=[*(row.cause for row in _ROWS), FIRST_GID],
-    about="Many settings of NCCL, UCX and PyTorch's process groups are for finding a fault, or for another"
-    " machine: left in a script or in /etc/nccl.conf they make jobs slow, or end them. Judged only if this"
-    " machine has what they switch off.",
-    sources=(common.NCCL_GUIDE, "each setting's own"),
-    follows=("PCI-007", "NET-008"),
-)
+@check("NET-003")
 def fast_ways(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     settings = need(facts.settings, "NCCL's settings")
@@ -197,7 +161,7 @@ def _first_gid(view: SnapshotView, facts: Network) -> Iterator[Finding]:
     ports = [name for name, entries in routed.items() if entries and 0 not in entries]
     if ports:
         index = max(routed[ports[0]] or [])
-        yield FIRST_GID.found(
+        yield CAUSE["gid-of-old-nccl"].found(
             about("variable", "NCCL_IB_GID_INDEX"),
             [old.evidence, view.evidence("machine.network.rdma", f"RoCE v2 at {index}")],
             commands=[f"export NCCL_IB_GID_INDEX={index}", "show_gids"],
