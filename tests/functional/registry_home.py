@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-QUICK = 0.01  # seconds before the second retry
 _ENGINES = "REGISTRY_AUTH_FILE DOCKER_CONFIG NGC_API_KEY XDG_CONFIG_HOME"
 _BUNDLES = "REQUESTS_CA_BUNDLE CURL_CA_BUNDLE PIP_CERT"
 
