@@ -42,7 +42,7 @@ def space_at(path: str | Path) -> DiskSpace:
 
 
 def space_of_snapshot(snapshot: Snapshot, role: str = "environments") -> DiskSpace | None:
-    """The space on another machine, from its Snapshot alone; None where that does not say. role: of a Disk."""
+    """The space on another machine, by its Snapshot; None where that does not say. role: of a Disk."""
     host = snapshot.machine.host
     disks = [] if host is None or host.facts is None else host.facts.disks
     disk = next((disk for disk in disks if role in disk.roles), None)
