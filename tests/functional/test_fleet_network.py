@@ -81,7 +81,7 @@ def test_by_ansible_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Pa
 @pytest.mark.parametrize("seed", SEEDS)
 def test_by_slurm_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path) -> None:
     with serve_lab(MACHINES) as lab:
-        truth, _hung = broken(lab, seed + 100)
+        truth, hung = broken(lab, seed + 100)
         lab.name_all()
         nodes = [
             SlurmNode(name_of(one), python=lab.python(one), address=name_of(one))
@@ -95,7 +95,7 @@ def test_by_slurm_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path
             output = run(tmp_path, *words, prefix=prefix, **cluster.variables)
             assert found(tmp_path, output) == truth
             assert wait_for(lambda: not cluster.queued()), cluster.queued()
-            assert not lab.left()
+            assert not lab.left(hung)
 
 
 def test_a_network_that_works_has_no_finding(tmp_path: Path) -> None:
