@@ -6,78 +6,30 @@ from collections.abc import Iterator
 
 from ...data import numbers
 from ...facts.network import Network, RdmaDevice, RdmaPort
+from ..declared import declared_causes
 from ..nvidia_devices import is_virtual
 from ..reading import Skip, SnapshotView, known, need
 from ..system_commands import systemctl
-from ..verdicts import Cause, Passed, Verdicts, about_file, check, warn
+from ..verdicts import Cause, Passed, Verdicts, about_file, check
 from . import common
 
-PORT_DOWN = warn(
-    "rdma-port-down",
-    "an RDMA port is down",
-    "{down} is down ({state}), unlike {up}, of the same kind: NCCL leaves it out without a message, and"
-    " jobs over several machines get less of the network here.",
-    "Look at its cable or transceiver, and at the switch's port: its state has to become ACTIVE. A port that"
-    " is left free on purpose needs nothing.",
-)
-NO_MANAGER = warn(
-    "no-subnet-manager",
-    "an InfiniBand port was never set up",
-    "{down} has a link and is in the state {state}: no subnet manager has set it up, and nothing is sent"
-    " over it.",
-    "Start the fabric's subnet manager (opensm, on one machine or the switch), or look why it does not reach"
-    " this port.",
-)
-NARROW = warn(
-    "infiniband-link-narrow",
-    "an InfiniBand link lost lanes",
-    "{down} is active at {state}, and its kind has 4: everything between machines waits for its slow link.",
-    "Look at its cable or transceiver: reseat it, or change it, at both ends.",
-)
-SLOW = NARROW.variant(
-    "infiniband-link-slow",
-    headline="an RDMA link is slower than its kind",
-    sentence="{down} is active at {state}, while {up} of the same kind have more: everything between machines"
-    " waits for the slowest link.",
-)
-BELOW_ITS_CHIP = NARROW.variant(
-    "rdma-link-below-its-chip",
-    headline="an RDMA link is far slower than its adapter",
-    sentence="{down} is active at {state}: everything between machines waits for its slow link.",
-)
-LANES = NARROW.variant(
-    "rdma-adapter-narrow",
-    headline="an RDMA adapter has a part of its PCIe link",
-    sentence="{down} has {state} of its PCIe link, which it and its slot share: it sends and receives at a"
-    " part of its speed.",
-    remedy="Reseat the adapter and its riser; check for a firmware setting that splits or slows the slot.",
-)
+CAUSE = declared_causes(__name__)
+NO_MANAGER, SLOW = CAUSE["no-subnet-manager"], CAUSE["infiniband-link-slow"]
+
 _SLOWER = 4  # half the rate may be a switch for storage, or an older one
 
 
-@check(
-    "NET-010",
-    title="RDMA ports are up, and as fast as others of their kind",
-    causes=[PORT_DOWN, NO_MANAGER, NARROW, SLOW, BELOW_ITS_CHIP, LANES],
-    about="NCCL takes the RDMA ports that are active, and no other, without a message. A card all of whose"
-    " ports are down among cards of the same board that work is reported, and so is an InfiniBand port with a"
-    " link that no subnet manager has set up. Of a card with two ports one is often left free. A port at half"
-    " the rate is reported where it is the only one of its kind, and there are more GPUs than others.",
-    sources=(
-        "NVIDIA NCCL user guide, NCCL_IB_HCA",
-        "Linux kernel, sysfs-class-infiniband: state, phys_state, rate; opensm(8)",
-        "rdma_chips.csv, a source in every row",
-    ),
-)
+@check("NET-010")
 def ports_are_up(view: SnapshotView) -> Verdicts:
     facts = common.network(view)
     need(facts.rdma, "RDMA adapters")
     ports = list(common.each_port(facts))
     if not ports or not common.gpus(view):
         raise Skip("no RDMA port, or no GPU")
+    down = _down(ports, common.fabric(facts))
     found = [
         *((NO_MANAGER, one, _state(one[1])) for one in ports if _is_waiting(one[1])),
-        *((PORT_DOWN, one, _state(one[1])) for one in _down(ports, common.fabric(facts))),
+        *((CAUSE["rdma-port-down"], one, _state(one[1])) for one in down),
         *_slow(view, facts, [one for one in ports if common.is_active(one[1])]),
     ]
     for cause, (device, port), state in found:
@@ -125,12 +77,13 @@ def _slow(
         rate, most = f"{_rate(one):g} Gb/s", numbers("rdma_chips").get(known(device.chip) or "", 0)
         infiniband = common.is_infiniband(port) and _rate(one) > 0
         if common.is_infiniband(port) and known(port.lanes) == 1:
-            yield NARROW, one, f"{rate} over one lane"
+            yield CAUSE["infiniband-link-narrow"], one, f"{rate} over one lane"
         elif one in halved or (infiniband and len(faster) > len(equal)):
             yield SLOW, one, rate
         elif infiniband and most > _SLOWER * _rate(one):
-            yield BELOW_ITS_CHIP, one, f"{rate}, and its chip can have {most:g}"
-        yield from () if is_virtual(view) else ((LANES, one, part) for part in _of_pcie(device))
+            yield CAUSE["rdma-link-below-its-chip"], one, f"{rate}, and its chip can have {most:g}"
+        if not is_virtual(view):
+            yield from ((CAUSE["rdma-adapter-narrow"], one, part) for part in _of_pcie(device))
 
 
 def _of_pcie(device: RdmaDevice) -> Iterator[str]:

@@ -7,49 +7,23 @@ import re
 from packaging.version import Version
 
 from ...facts.host import Host
-from ..declared import declared_rows
-from ..driver_state import NO_GPUS
+from ..declared import declared_causes, declared_rows
 from ..kernel.events import from_log
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts
 from ..reading import Skip, SnapshotView, Unavailable, facts_or, known, need
 from ..system_commands import in_engine, in_image, on_system
 from ..target import installed_if_known, pip_install
-from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check, warn
+from ..verdicts import Passed, Remedy, Verdicts, about, about_file, check
 from . import common
 from .known_bad import nccl_here
 
+CAUSE = declared_causes(__name__)
+_LINES = declared_rows(__name__)
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")  # whose adapters NVIDIA's own module serves
 _DMABUF_KERNEL = (5, 12)
-NO_LIBRARY = warn(
-    "libibverbs-missing",
-    "libibverbs is missing",
-    "libibverbs.so.1 is not {where}: NCCL cannot use {ports}, and uses TCP.",
-)
-NO_NODES = warn(
-    "rdma-nodes-not-given",
-    "the container was not given the RDMA adapters",
-    "There is no /dev/infiniband/uverbs0 or the like in this container: NCCL cannot use {ports}, and uses"
-    " TCP.",
-    "Start the container with them. In Kubernetes a device plugin for RDMA hands them out.",
-    follows=(),
-)
 
 
-@check(
-    "NET-005",
-    title="Programs can reach the RDMA adapters",
-    causes=[NO_LIBRARY, NO_NODES],
-    about="NCCL loads libibverbs.so.1 when it starts, which loads a driver for the adapter and opens its node"
-    " in /dev/infiniband. Most images lack the libraries, most containers the nodes, and NCCL then uses TCP"
-    " without a message. Judged if an active port serves GPUs.",
-    sources=(
-        "horovod#476",
-        "nccl-tests#41",
-        "rdma-core, libibverbs: providers",
-        "docker-run(1), --device",
-    ),
-    follows=("HOST-009",),
-)
+@check("NET-005")
 def libraries(view: SnapshotView) -> Verdicts:
     ports = common.serving_ports(view)
     facts = common.network(view)
@@ -66,7 +40,7 @@ def libraries(view: SnapshotView) -> Verdicts:
     library = facts.libibverbs
     rdma = view.evidence("machine.network.rdma", common.named(ports))
     if isinstance(library, Unavailable) and library.unavailable == "absent":
-        yield NO_LIBRARY.found(
+        yield CAUSE["libibverbs-missing"].found(
             about("library", "libibverbs.so.1"),
             [view.evidence("seen.network.libibverbs"), rdma],
             advice=advice,
@@ -76,7 +50,7 @@ def libraries(view: SnapshotView) -> Verdicts:
         return
     confined = inside or known(facts_or(view.seen.host, Host).container) is not None
     if known(facts.verbs_nodes) == [] and confined:
-        yield NO_NODES.found(
+        yield CAUSE["rdma-nodes-not-given"].found(
             about_file("/dev/infiniband"),
             [view.evidence("seen.network.verbs_nodes"), rdma],
             commands=in_engine(view, "rdma"),
@@ -86,45 +60,10 @@ def libraries(view: SnapshotView) -> Verdicts:
     yield Passed(need(library, "libibverbs"))
 
 
-NO_GPUDIRECT = warn(
-    "gpudirect-unavailable",
-    "GPUDirect RDMA is not available",
-    "nvidia_peermem is not loaded, and DMA-BUF is not available here ({kernel}, {flavour} modules):"
-    " what {ports} send and receive is copied through the host's memory.",
-    "Load it, now and at each boot. If it fails with 'Invalid argument', the driver was installed"
-    " before the RDMA stack (MOFED, DOCA): install the driver again.",
-    "sudo modprobe nvidia-peermem",
-    "echo nvidia-peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf",
-)
-
-
-OLD_NCCL = warn(
-    "nccl-ignores-nvidia-peermem",
-    "NCCL does not see that GPUDirect RDMA is available",
-    "NCCL {version} looks for nv_peer_mem alone, and takes GPUDirect RDMA as missing ('GPU Direct RDMA"
-    " Disabled for HCA') where nvidia_peermem is loaded and the kernel has no folder memory_peers, as here:"
-    " what {ports} send and receive is copied through the host's memory.",
-    "Upgrade NCCL to 2.23 or later, which looks for nvidia_peermem too, together with what asks for an older"
-    " one: PyTorch from 2.7 on brings 2.26.",
-    source="NVIDIA/nccl#1676; NCCL 2.22.3 and 2.23.4, net_ib.cc: ncclIbGdrSupport; PyPI, torch 2.7.0",
-)
 _SEES_PEERMEM = Version("2.23")
-_LINES = declared_rows(__name__)
 
 
-@check(
-    "NET-006",
-    title="RDMA adapters reach the GPUs' memory",
-    causes=[NO_GPUDIRECT, OLD_NCCL, *(row.cause for row in _LINES)],
-    about="GPUDirect RDMA lets an adapter read and write a GPU's memory; it needs the module nvidia_peermem,"
-    " which nothing loads by itself, or DMA-BUF (open modules, Linux 5.12).",
-    sources=(
-        "nv_peer_memory#56",
-        "NVIDIA driver README, GPUDirect RDMA Peer Memory Client",
-        "NVIDIA NCCL user guide, NCCL_DMABUF_ENABLE: Linux 5.12, open modules, CUDA 11.7",
-    ),
-    follows=(*NO_GPUS, "KRN-003"),
-)
+@check("NET-006")
 def peer_memory(view: SnapshotView) -> Verdicts:
     yield from from_log(view, _LINES)
     ports = [one for one in common.serving_ports(view) if known(one[0].driver) in _BY_PEERMEM]
@@ -156,7 +95,7 @@ def peer_memory(view: SnapshotView) -> Verdicts:
         wanted = f"{old.package}>={_SEES_PEERMEM}" if old.package else ""
         if "torch" in installed_if_known(view):
             wanted = "torch>=2.7"
-        yield OLD_NCCL.found(
+        yield CAUSE["nccl-ignores-nvidia-peermem"].found(
             about("package", old.package) if old.package else [],
             [
                 old.evidence,
@@ -168,7 +107,7 @@ def peer_memory(view: SnapshotView) -> Verdicts:
             ports=common.named(ports),
         )
         return
-    yield NO_GPUDIRECT.found(
+    yield CAUSE["gpudirect-unavailable"].found(
         evidence=[
             view.evidence("machine.kernel.modules", ", ".join(sorted(modules))),
             view.evidence("machine.kernel.driver_flavour"),

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from ...data import table
 from ...facts.network import NetworkInterface, RdmaPort
+from ..declared import declared_causes
 from ..reading import Skip, SnapshotView, known
-from ..verdicts import Passed, Verdicts, about_file, check, warn, word
+from ..verdicts import Passed, Verdicts, about_file, check, word
 from . import common
 
-DIFFERENT = warn(
-    "roce-port-set-differently",
-    "an RDMA port is set differently from the others",
-    "{port} has {value} as its {what}, and {others}, of the same kind, have {usual}: {effect}.",
-    "Set it like the others, also where the machine's network is configured for the next boot; or, if it"
-    " is right, the others like it. The switch's port has to have the same.",
-    cases=("what",),
-)
+CAUSE = declared_causes(__name__)
 
 
 def _of_port(port: RdmaPort, interfaces: dict[str, NetworkInterface]) -> dict[str, str | None]:
@@ -36,16 +30,7 @@ def _numbers(found: list[int]) -> str:
     return ", ".join(map(str, found)) or "none"
 
 
-@check(
-    "NET-014",
-    title="RoCE ports are set like the others",
-    causes=[DIFFERENT],
-    about="RoCE needs the same MTU, flow control (PFC), congestion control (ECN) and trust state on all ports"
-    " that carry one job. A port is reported that differs alone from at least three others of its kind, where"
-    " there are more GPUs than others. Machines are compared with each other by `envcheck fleet`.",
-    sources=("roce_settings.csv, a source in every row",),
-    follows=("NET-010",),
-)
+@check("NET-014")
 def alike(view: SnapshotView) -> Verdicts:
     ports = [one for one in common.serving_ports(view) if not common.is_infiniband(one[1])]
     if not ports:
@@ -59,7 +44,7 @@ def alike(view: SnapshotView) -> Verdicts:
         ):
             states = " ".join(f"{n}:{'on' if str(n) in usual else 'off'}" for n in range(8))
             interface = word(port.interfaces[0] if port.interfaces else "INTERFACE")
-            yield DIFFERENT.found(
+            yield CAUSE["roce-port-set-differently"].found(
                 about_file(f"/sys/class/infiniband/{device.name}/ports/{port.port}"),
                 [view.evidence("machine.network.rdma", f"{device.name}: {row['what']} {value}")],
                 commands=[
