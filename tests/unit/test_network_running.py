@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.cli import main as cli
+from envcheck.exit_codes import CouldNotLook, ExitCode, UsageError
 from envcheck.fleet.engines import Asked
 from envcheck.fleet.engines.collecting import ENDED, Members
 from envcheck.fleet.folder import FleetFolder
@@ -16,7 +17,7 @@ ANSWER = b'{"outcome": "ok", "facts": {"slot": 2.0}, "pairs": [{"other": "%s"}]}
 
 
 def test_a_machine_that_hangs_is_not_waited_for_once_the_others_have_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
@@ -49,6 +50,8 @@ def test_a_machine_that_hangs_is_not_waited_for_once_the_others_have_answered(
     assert asked[1:] == [{"a": True, "b": True}]
     assert running.read(tmp_path) == found
     assert {why for _, why in result.result(found).silent} >= {"Slurm has it as drained"}
+    assert cli.run(["fleet", "network", "--from", str(tmp_path)]) == ExitCode.COULD_NOT_LOOK
+    assert "Slurm has it as drained" in capsys.readouterr().out
 
 
 def test_a_fleet_in_which_no_pair_came_together_is_no_result(tmp_path: Path) -> None:

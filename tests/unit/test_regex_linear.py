@@ -37,8 +37,6 @@ MADE_LATER = {
     "data/build_errors.py",  # rows
     "data/known_bad.py",  # rows
     "data/products.py",  # rows
-    "install/engines/client.py",  # rows
-    "install/network/troubles.py",  # rows
     "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows
     "tensorcores/peaks.py",  # rows

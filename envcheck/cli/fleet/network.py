@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     files.check_writable(arguments.output)
     if arguments.source is not None:
-        if asking.wants_to_ask(arguments):
+        if nodes.wanted(arguments) or inventory.wanted(arguments):
             raise UsageError("--from judges an earlier run: it goes without -i and --slurm")
         found = running.read(Path(arguments.source))
     else:
