@@ -102,8 +102,10 @@ def is_lost(gpu: Gpu) -> bool:
 
 def errors_of(gpu: Gpu) -> dict[str, int]:
     """{name of a fact: the nvmlReturn_t that the driver answered with instead}"""
-    facts = {name: error_code(getattr(gpu, name)) for name in Gpu.__struct_fields__}
-    return {name: code for name, code in facts.items() if code is not None}
+    facts = ((name, getattr(gpu, name)) for name in Gpu.__struct_fields__)
+    missing = [(name, one) for name, one in facts if isinstance(one, Unavailable)]
+    codes = ((name, error_code(one)) for name, one in missing)
+    return {name: code for name, code in codes if code is not None}
 
 
 def error_code(one: object) -> int | None:

@@ -125,6 +125,8 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Verdicts:
 
 def _own_errors(view: SnapshotView, gpu: Gpu, errors: dict[str, int]) -> dict[str, int]:
     """Those that no other check judges and no other GPU shares: what many share is the platform's."""
+    if not errors:
+        return {}
     others = [gpus.errors_of(one) for one in view.gpus if one is not gpu]
     return {
         name: code
