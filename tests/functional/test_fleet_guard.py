@@ -52,7 +52,7 @@ def start(
     sh: list[str], python: Path | str, deadline: float, script: bytes = b""
 ) -> subprocess.Popen[bytes]:
     line = relay.shell(quote(str(python)), [], COOKIE, deadline)
-    given = relay.before(script, COOKIE, deadline, 1 << 20)
+    given = relay.before(script, COOKIE, 1 << 20)
     process = subprocess.Popen(
         [*sh, "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
@@ -67,7 +67,7 @@ def start(
 def test_a_hung_python_is_ended_with_all_its_children_and_that_is_told(
     sh: list[str], hung: Path
 ) -> None:
-    process = start(sh, hung, -6.0)  # a second
+    process = start(sh, hung, -1.0)  # a second
     out, err = process.communicate(timeout=PATIENCE)
     assert relay.read(out, COOKIE, 1000).outcome == "timed-out"
     assert not err.strip() and not sleeps() and process.returncode == 0
@@ -84,13 +84,27 @@ def test_a_hung_python_is_ended_when_nobody_listens_any_more(sh: list[str], hung
 
 
 def test_an_answer_comes_as_before_and_does_not_wait_for_the_limit(sh: list[str]) -> None:
-    process = start(sh, sys.executable, 10 * PATIENCE, b"print('x' * 5)\n")
+    behind = f"import subprocess\nsubprocess.Popen(['sleep', '7{os.getpid()}'], start_new_session=True)\n"
+    script = f"{behind}print('x' * 5, flush=True)\n"
+    process = start(sh, sys.executable, 10 * PATIENCE, script.encode())
     out, err = process.communicate(timeout=PATIENCE)
     found = relay.read(out, COOKIE, 1000)
     assert (found.outcome, found.code, found.output) == ("exited", 0, b"xxxxx\n")
-    assert not err.strip()
+    assert not err.strip() and wait_for(lambda: not sleeps())
     missing, _ = start(sh, "/no/such/python", 3600.0).communicate(timeout=PATIENCE)
     assert relay.read(missing, COOKIE, 1000).outcome == "none"
+
+
+@pytest.mark.parametrize(
+    ("size", "deadline", "outcome"), [(3000, -1.0, "timed-out"), (1 << 21, 3600.0, "flooded")]
+)
+def test_too_slow_or_too_long_an_answer_is_ended(
+    sh: list[str], size: int, deadline: float, outcome: str
+) -> None:
+    script = f"import time\nprint('x' * {size}, flush=True)\ntime.sleep(3600)\n"
+    process = start(sh, sys.executable, deadline, script.encode())
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert relay.read(out, COOKIE, 1 << 20).outcome == outcome
 
 
 def test_what_a_script_left_in_another_session_ends_with_the_connection(sh: list[str]) -> None:

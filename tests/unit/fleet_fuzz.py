@@ -35,17 +35,16 @@ _TOKENS: tuple[bytes, ...] = (
     b'{"a":' * 2000, b"x" * 9000, b"}{", b"]}", b"@", _MARK, _MARK + b"end\n", _MARK + b"begin ",
     _MARK + b"none\n", _MARK + b"old ", _MARK + b"timed-out\n", b'{"outcome":"exited"}', b"AAAA", b"=",
     b'{"name": "a", "snapshot": ', b"gpu01: ", b"[pod/a/b] ", b'"host": "a"', b'"event": "result"',
-    b'"said": ', b'"state": "skipped"', b'"result": "installed"', b'"exit_code": ', b'"answer": "/nowhere"',
+    b'"answer": ', b'"state": "skipped"', b'"result": "installed"', b'"exit_code": ', b'"answer": "/nowhere"',
     "\u202e\u0000é😀".encode(), b"0", b"-1", b"123456789012345678901234567890",
 )  # fmt: skip
 
 
 def _frame(rng: random.Random, whole: bytes) -> bytes:
     shown = {
-        "outcome": rng.choice(["exited", "timed-out", "flooded", "gone", "x"]),
+        "outcome": rng.choice(["exited", "flooded", "x"]),
         "code": rng.choice([0, 1, -9, None, 10**30, "0"]),
         "said": rng.choice(["", "no\nroom", "\x1b[31m"]),
-        "python": "3.6.15",
     }
     data = rng.choice(_packed(whole))
     begin = b"begin " + json.dumps(shown).encode() + b"\n"
@@ -76,7 +75,7 @@ def _event(rng: random.Random, _whole: bytes) -> bytes:
         "state": state,
         "words": "No route to host",
     }
-    return json.dumps({**shown, "said": printed}).encode() + b"\n"
+    return json.dumps({**shown, "answer": json.dumps(printed)}).encode() + b"\n"
 
 
 def _mutated(rng: random.Random, data: bytes) -> bytes:
@@ -120,7 +119,7 @@ def _of_events(data: bytes, folder: Path) -> None:
         collecting.on_event(Event(event="host", host=name))
         rollout.on_event(Event(event="begun", host=name))
     for event in ansible._events(io.BytesIO(data)):
-        if event.event == "result" and "full" not in event.said:
+        if event.event == "result" and "full" not in event.answer:
             collecting.on_event(event)
             rollout.on_event(event)
     assert [*members.found] == [*rollout.ends] == ["a", "b"]

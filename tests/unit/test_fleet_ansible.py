@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def test_events_become_members(tmp_path: Path) -> None:
     )
     assert old.outcome == "timed-out"
     printed = {"garbage": True, "rc": 0, "size": 3, "words": "hi!"}
-    assert running.result("a", state="ok", said=printed).outcome == "unreadable"
+    assert running.result("a", state="ok", answer=json.dumps(printed)).outcome == "unreadable"
     assert running.shown[-1].groups
     running.result("not asked", state="ok")
     assert set(running.members.found) == {"a", "../b", "c\x1b[31m"}
@@ -101,8 +102,10 @@ def test_an_answer_that_is_no_snapshot_is_told_and_removed(tmp_path: Path) -> No
     running = Running(tmp_path)
     answer = tmp_path / "answer"
     answer.write_bytes(b"rubbish")
-    member = running.result("a", state="ok", said={"answer": str(answer), "rc": 0})
+    member = running.result("a", state="ok", answer=json.dumps({"answer": str(answer), "rc": 0}))
     assert member.outcome == "unreadable" and not answer.exists()
+    for bad in ("[" * 5000, '{"rc": ' + "9" * 5000 + "}", '{"garbage": 1}'):
+        assert running.result("../b", state="ok", answer=bad).outcome == "unreadable", bad[:20]
 
 
 def test_the_roster_keeps_machines_of_earlier_runs(tmp_path: Path) -> None:

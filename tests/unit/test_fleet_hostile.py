@@ -52,18 +52,15 @@ WHOLE = b'{"host": "b", "event": "result", "state": "ok"}'
     [
         b'"words": "\\udcff"',
         b'"words": "\xff"',
-        b'"said": ' + DEEP,
-        b'"said": {"rc": ' + b"9" * 5000 + b"}",
+        b'"answer": ' + DEEP,
+        b'"answer": {"rc": 1}',
         b'"words": 5',
         b"",
     ],
 )
-def test_an_event_that_cannot_be_read_names_its_machine_and_the_next_one_is_read(
-    more: bytes,
-) -> None:
-    bad, good = events(b'{"host": "a", "event": "result", %s}' % more, WHOLE)
-    assert (bad.event, bad.host, bad.state) == ("result", "a", "failed")
-    assert "cannot be read" in bad.words and good.host == "b"
+def test_after_an_event_that_cannot_be_read_the_next_one_is_read(more: bytes) -> None:
+    (good,) = events(b'{"host": "a", "event": "result", %s}' % more, WHOLE)
+    assert good.host == "b"
 
 
 def test_a_name_that_is_no_file_s_is_kept_all_the_same(tmp_path: Path) -> None:
@@ -136,7 +133,7 @@ def test_a_roll_out_believes_no_lie(
     run = RolloutRun(["a", "b"], tmp_path, lambda end: None)
     for name in ("a", "b"):
         run.on_event(Event(event="begun", host=name))
-    run.on_event(Event(event="result", host="a", state="ok", said=printed))
+    run.on_event(Event(event="result", host="a", state="ok", answer=json.dumps(printed)))
     end = run.ends["a"]
     assert (end.result, end.exit_code) == (result, code) and not run.stopped
     assert end.reason.isprintable() and len(end.reason) < 1200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from envcheck.fleet.rollout.running import RolloutRun, worst
 
 
 def shown(host: str, state: str = "ok", **printed: object) -> Event:
-    return Event(event="result", host=host, state=state, said=printed)
+    return Event(event="result", host=host, state=state, answer=json.dumps(printed))
 
 
 def run_of(tmp_path: Path, *events: Event) -> RolloutRun:

@@ -57,7 +57,7 @@ def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
         ("idle*", "unreachable", "idle"),
         ("drained", "not-asked", "drained"),
         ("drained*", "unreachable", "drained"),
-        ("drng", "not-asked", "drng"),
+        ("DRAINING", "not-asked", "draining"),
         ("idle~", "not-asked", "idle, powered down"),
         ("mixed@", "not-asked", "mixed, to be restarted"),
     ],

@@ -20,7 +20,7 @@ from . import inventory, nodes
 
 if TYPE_CHECKING:
     from ...fleet.engines import Asked
-    from ...fleet.folder import FleetFolder, Member
+    from ...fleet.folder import Member
 
 # Seconds that a machine may take, by how deep the look is.
 DEADLINES = {"quick": 120.0, "standard": 1500.0, "deep": 2700.0}
@@ -56,6 +56,7 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     fleet.json tells of it, also where this is interrupted. Raises UsageError, CouldNotLook where the engine
     itself fails."""
     from ...fleet.engines import ansible, ansible_collect, slurm_collect
+    from ...fleet.engines.collecting import Members
     from ...fleet.folder import FleetFolder
     from ...install import signals
 
@@ -68,16 +69,17 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
         ansible.find()  # before a directory is made for nothing
     first: list[Member] = []
     for look in range(1, arguments.repeat + 1):
-        folder = FleetFolder(directory(path), look)
         with AskingLine(quiet) as shown, signals.ending_raises():
-            then = shown.on_outcome, shown.say
-            if cluster is not None:
-                members = slurm_collect.collect(folder, cluster, asked, *then, os.environ)
-            elif machines is not None:
-                members = ansible_collect.collect(folder, machines, asked, *then)
+            members = Members(FleetFolder(directory(path), look), asked, shown.on_outcome)
+            with members.roster("ansible" if machines else "slurm"):
+                if machines is not None:
+                    ansible_collect.ask(members, machines, shown.say)
+                elif cluster is not None:
+                    slurm_collect.ask(members, cluster, shown.say, os.environ)
+        found = list(members.found.values())
         if not quiet:
-            _tell(members, folder)
-        first = first or members
+            _tell(found, path)
+        first = first or found
     return first
 
 
@@ -152,12 +154,12 @@ class AskingLine:
         return ", ".join(words)
 
 
-def _tell(members: list[Member], folder: FleetFolder) -> None:
+def _tell(members: list[Member], folder: Path) -> None:
     """What came of it, those with the same trouble together."""
     from ...fleet import hosts
 
     answered = sum(member.outcome == "answered" for member in members)
-    messages.say(f"{answered} of {len(members)} machines have answered: {folder.path}")
+    messages.say(f"{answered} of {len(members)} machines have answered: {folder}")
     troubles: dict[tuple[str, str], list[str]] = {}
     for member in members:
         if member.outcome != "answered":

@@ -7,7 +7,6 @@ Ansible works; Ansible itself writes nothing on the terminal but its questions f
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +30,6 @@ _ENVIRONMENT = {
     "ANSIBLE_NOCOLOR": "1",
     "ANSIBLE_FORCE_COLOR": "0",
 }
-
-# The callback writes the machine first.
-_HOST_OF_LINE = re.compile(rb'\{"host": ("(?:[^"\\\\]|\\\\.){1,2000}")')
 
 # What ansible-playbook's last words begin with, by its age.
 _ERRORS = ("ERROR!", "[ERROR]:", "ansible-playbook: error:")
@@ -67,25 +63,20 @@ class PlaybookEnd(NamedTuple):
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What happened in a playbook. event: "started" (version), "no-hosts", "host" (host, groups, places;
-    one for each machine of a play), "play" (name, hosts), "task" (name), "begun" (host), "result" (host,
-    task, action, state, changed, words, timed_out, ignored, said: the answer of one of our actions),
-    "ended"."""
+    one for each machine of a play), "play" (hosts), "begun" (host), "result" (host, action, state, words,
+    timed_out, answer: what one of our actions answered, as JSON)."""
 
     event: str
     version: str = ""
-    name: str = ""
     host: str = ""
     hosts: int = 0
     groups: list[str] = []
     places: dict[str, str] = {}
-    task: str = ""
     action: str = ""
     state: str = ""  # "ok", "failed", "unreachable", "skipped"
-    changed: bool = False
     words: str = ""
     timed_out: bool = False
-    ignored: bool = False
-    said: dict[str, Any] = {}
+    answer: str = ""
 
 
 def find() -> Path:
@@ -163,21 +154,8 @@ def _events(file: Any) -> list[Event]:
             return found
         try:
             found.append(json_text.read(line, Event))
-        except json_text.NotReadable as error:
-            found += _unread(line, error)
-
-
-def _unread(line: bytes, error: json_text.NotReadable) -> list[Event]:
-    """A line that cannot be read, as a result of the machine that it names, if it names one."""
-    whose = _HOST_OF_LINE.match(line)
-    if whose is None:
-        return []
-    try:
-        host = json_text.read(whose[1], str)
-    except json_text.NotReadable:
-        return []
-    words = f"what it answered cannot be read: {error}"
-    return [Event(event="result", host=host, state="failed", words=words)]
+        except json_text.NotReadable:
+            continue  # none of ours
 
 
 def _last_words(stderr: bytes) -> str:

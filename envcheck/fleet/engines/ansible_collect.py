@@ -11,8 +11,8 @@ import msgspec
 from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ...facts import snapshot as snapshots
-from ..folder import FleetFolder, Member, Outcome
-from . import Asked, OnOutcome, outcomes, relay
+from ..folder import Outcome
+from . import outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
 from .collecting import ENDED, Members
 
@@ -20,26 +20,11 @@ ASK = "envcheck_ask"  # our action
 _CONNECTING = 10.0  # seconds that a connection may take
 
 
-def collect(
-    folder: FleetFolder,
-    inventory: Inventory,
-    asked: Asked,
-    on_outcome: OnOutcome,
-    say: Callable[[str], None],
-) -> list[Member]:
-    """Ask them all; the members of this run, in the inventory's order. on_outcome: called with each as soon
-    as its outcome is known; it is ``not-asked`` for those still to be asked. say: called with a sentence
-    for people. However this ends, fleet.json has what came."""
-    members = Members(folder, asked, on_outcome)
-    with members.roster("ansible"):
-        ask(members, inventory, say)
-    return list(members.found.values())
-
-
 def ask(
     members: Members, inventory: Inventory, say: Callable[[str], None], playbook: Path = COLLECT
 ) -> None:
-    """Ask them all what ``members.asked`` says. Raises UsageError, CouldNotLook."""
+    """Ask them all what ``members.asked`` says; they are kept in the inventory's order. say: called with a
+    sentence for people. Raises UsageError, CouldNotLook."""
     with scratch.directory() as work:
         run = _Collecting(members, say, work)
         end = run_playbook(playbook, inventory, run.variables(), run.on_event, tick=members.tick)
@@ -69,7 +54,7 @@ class _Collecting:
         asked, limit = self._members.asked, snapshots.LIMIT
         script = self._work / "collector.py"
         whole = single_file.build_script(plugins.probe_files())
-        script.write_bytes(relay.before(whole, self._cookie, asked.deadline, limit))
+        script.write_bytes(relay.before(whole, self._cookie, limit))
         answers = self._work / "answers"
         answers.mkdir()
         deadline = asked.deadline + max(_CONNECTING + relay.MARGIN, asked.deadline / 4)
@@ -107,7 +92,7 @@ class _Collecting:
         """The Snapshot, or why there is none."""
         deadline = self._members.asked.deadline
         try:
-            reply = json_text.convert(event.said, _AskAnswer)
+            reply = json_text.read(event.answer.encode() or b"{}", _AskAnswer)
         except json_text.NotReadable as error:
             return "unreadable", str(error)
         if reply.full:
@@ -123,9 +108,8 @@ class _Collecting:
             return outcomes.of_relayed(relayed, deadline) or relayed.output
         if reply.garbage:
             return outcomes.of_garbage(reply.words, reply.rc, reply.size)
-        if (
-            event.timed_out or "in the expected time frame" in event.words
-        ):  # 2.14 has no flag for it
+        # ansible-core 2.14 has no flag for it
+        if event.timed_out or "in the expected time frame" in event.words:
             return "timed-out", f"no answer within {deadline:g} s"
         otherwise: Outcome = "unreachable" if event.state == "unreachable" else "failed"
         return outcomes.of_words(event.words, otherwise)

@@ -14,7 +14,8 @@ ENDED = "the run was ended before its answer"
 
 
 class Members:
-    """on_outcome: called with each machine as soon as its outcome is known."""
+    """on_outcome: called with each machine as soon as its outcome is known; that is ``not-asked`` for those
+    still to be asked."""
 
     def __init__(self, folder: FleetFolder, asked: Asked, on_outcome: OnOutcome) -> None:
         self.found: dict[str, Member] = {}

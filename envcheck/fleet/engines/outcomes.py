@@ -82,8 +82,6 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
         return "failed", f"its Python is {version}, and 3.6 is needed"
     if relayed.outcome == "not-started":
         return "failed", f"no process can be started: {_last(relayed.words)}"
-    if relayed.outcome == "gone":
-        return "failed", "the connection was lost"
     if relayed.outcome == "exited":
         words = _last(relayed.words).removeprefix("envcheck-collector: ")
         return "failed", words or f"the collector exited with status {relayed.code}"

@@ -1,8 +1,8 @@
 """What goes before a script that a machine's Python reads from standard input, and how its answer is read.
 
-The script runs in a child, which the relay ends at its deadline, when it writes too much, and when whoever
-asked is gone. Its output comes back packed between two marks: what a login shell or sudo prints lies
-outside of them.
+The script runs in a child. Its output comes back packed between two marks: what a login shell or sudo prints
+lies outside of them. guard.sh ends both at the deadline, and when whoever asked is gone; whatever they leave
+behind ends with them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ import msgspec
 
 from ... import json_text
 
-LARGEST = (
-    16 << 20
-)  # bytes of an answer on its way, packed; a whole Snapshot takes some ten thousand
-GRACE = 5.0  # seconds between asking what runs there to end, and killing it
+LARGEST = 16 << 20  # bytes of an answer on its way, packed; a Snapshot takes some ten thousand
+_GRACE = 5.0  # seconds between asking what runs there to end, and killing it
 _STARTING = 2.0  # seconds that a Python may take to start
 # Seconds after a machine's deadline until its shell has ended all that it started, and reported it.
-MARGIN = 2 * GRACE + _STARTING + 8.0
+MARGIN = 2 * _GRACE + _STARTING + 8.0
 
 _GUARD = (
     Path(__file__).parent.parent / "ansible_content" / "roles" / "envcheck" / "files" / "guard.sh"
@@ -37,7 +35,7 @@ _GUARD = (
 _RELAY = '''\
 import os, sys
 
-def envcheck_relay(cookie, deadline, limit, largest, grace):
+def envcheck_relay(cookie, limit, largest):
     """Goes on in a child, whose output this process packs and sends; it does not come back here."""
     number = 0
     while number < 3:  # closed standard streams: no pipe must get their numbers
@@ -59,12 +57,6 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     if sys.version_info < (3, 6):
         send("\\n@%s old %d.%d\\n" % ((cookie,) + sys.version_info[:2]))
         os._exit(0)
-    import signal, time
-
-    asker = os.getppid()
-    stopped, before = [], {}
-    for number in (signal.SIGTERM, signal.SIGHUP):  # Slurm's, which reach this process and not the child
-        before[number] = signal.signal(number, lambda number, frame: stopped.append(number))
     ours, theirs = os.pipe(), os.pipe()
     try:
         child = os.fork()
@@ -72,9 +64,6 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
         send("\\n@%s not-started %s\\n" % (cookie, ascii(error.strerror)))
         os._exit(0)
     if child == 0:
-        for number in before:
-            signal.signal(number, before[number])
-        os.setsid()
         os.dup2(ours[1], 1)
         os.dup2(theirs[1], 2)
         for one in ours + theirs:
@@ -88,71 +77,37 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     watched = select.poll()
     watched.register(out, select.POLLIN)
     watched.register(errors, select.POLLIN)
-    watched.register(1, 0)
     packer = zlib.compressobj(6)
-    packed, size, said = [], 0, b""
-    began, outcome, ending, status, open_ends = time.time(), "exited", 0, None, 2
-
-    def end(why):
-        try:
-            os.killpg(child, signal.SIGTERM)
-        except OSError:
-            pass
-        return why, time.time()
-
-    while open_ends:
+    packed, size, said, status, open_ends = [], 0, b"", None, 2
+    while open_ends and size <= limit:
         events = watched.poll(200 if status is None else 50)
         for one, event in events:
-            if one == 1:  # whoever reads what is sent has gone
-                watched.unregister(1)
-                if not ending:
-                    outcome, ending = end("gone")
-                continue
             data = os.read(one, 1 << 16)
             if not data:
                 watched.unregister(one)
                 open_ends -= 1
             elif one == errors:
                 said = (said + data)[-4000:]
-            elif size <= limit:
+            else:
                 size += len(data)
                 packed.append(packer.compress(data))
-        now = time.time()
-        if not ending and size > limit:
-            outcome, ending = end("flooded")
-        elif not ending and now - began > deadline:
-            outcome, ending = end("timed-out")
-        elif not ending and (stopped or os.getppid() != asker):
-            outcome, ending = end("gone")
-        elif ending and now - ending > grace:
-            break
         if status is None:
             found, status = os.waitpid(child, os.WNOHANG)
             status = status if found else None
         elif not events:
             break  # it is over, and something that it left behind keeps its output open
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except OSError:
-        pass
-    if status is None:
-        for _ in range(40):
-            found, status = os.waitpid(child, os.WNOHANG)
-            if found:
-                break
-            time.sleep(0.05)
-    code = None
-    if status is not None:
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     packed.append(packer.flush())
     data = base64.b64encode(b"".join(packed)).decode("ascii")
-    if len(data) > largest:
-        outcome, data = "flooded", ""
+    code = None
+    if size > limit or len(data) > largest:
+        data = ""
+    else:
+        status = os.waitpid(child, 0)[1] if status is None else status
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     header = {
-        "outcome": outcome,
+        "outcome": "exited" if data else "flooded",
         "code": code,
         "said": said.decode("utf-8", "replace"),
-        "python": "%d.%d.%d" % sys.version_info[:3],
     }
     begin = "\\n@%s begin %s\\n" % (cookie, json.dumps(header))
     send(begin + data + "\\n@%s end\\n" % cookie)
@@ -162,20 +117,19 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
 
 
 class Relayed(NamedTuple):
-    """What came of a script on a machine. outcome: "exited" (whatever its code), "timed-out", "flooded",
-    "gone"; "old": the Python is too old; "not-started"; "none": there is no Python; "damaged"; "garbled":
+    """What came of a script on a machine. outcome: "exited" (whatever its code), "timed-out", "flooded";
+    "old": the Python is too old; "not-started"; "none": there is no Python; "damaged"; "garbled":
     none of the relay's marks came. words: of its standard error, or what came in place of an answer."""
 
     outcome: str
     code: int | None = None
     output: bytes = b""
     words: str = ""
-    python: str = ""
 
 
-def before(script: bytes, cookie: str, deadline: float, limit: int) -> bytes:
+def before(script: bytes, cookie: str, limit: int) -> bytes:
     """The script, with the relay before it. limit: bytes of its output. Same inputs, same bytes."""
-    call = f"envcheck_relay({cookie!r}, {float(deadline)!r}, {int(limit)}, {LARGEST - 8192}, {GRACE})\n"
+    call = f"envcheck_relay({cookie!r}, {int(limit)}, {LARGEST - 8192})\n"
     return (_RELAY + call).encode() + script
 
 
@@ -206,16 +160,15 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
         return Relayed("flooded")
     if packed and not unpacker.eof:
         return Relayed("damaged", words="the answer is cut off")
-    return Relayed(header.outcome, header.code, output, header.said, header.python)
+    return Relayed(header.outcome, header.code, output, header.said)
 
 
 class _RelayHeader(msgspec.Struct):
     """What the relay says first. A machine may write anything in its place."""
 
-    outcome: Literal["exited", "timed-out", "flooded", "gone"]
+    outcome: Literal["exited", "flooded"]
     code: Annotated[int, msgspec.Meta(ge=-255, le=255)] | None = None
     said: str = ""
-    python: str = ""
 
 
 _LONGEST_WORDS = 4000  # characters of what came instead of an answer
@@ -227,16 +180,16 @@ def _words(answer: bytes) -> str:
 
 def shell(pythons: str, arguments: Sequence[str], cookie: str, deadline: float) -> str:
     """The command line for a machine's sh: the first of these Pythons that is there reads the script.
-    pythons: words for a shell, quoted where they need it. The shell ends what a hung Python leaves
-    behind."""
+    pythons: words for a shell, quoted where they need it. deadline: seconds."""
     words = " ".join(quote(word) for word in ["-", *arguments])
-    limit = ceil(deadline + GRACE + _STARTING)
+    limit = ceil(deadline + _STARTING)
+    # machines of one run may share their processes, as containers do: each ends its own
     return (
-        f"RUN={cookie}; LIMIT={limit}; GRACE={GRACE:.0f}; LATE='@{cookie} timed-out'; {_guard()} "
+        f"RUN={cookie}-$$-; LIMIT={limit}; GRACE={_GRACE:.0f}; LATE='@{cookie} timed-out'; {_guard()} "
         f'( for p in {pythons}; do p=$(command -v "$p") || continue; ENVCHECK_RUN=$RUN "$p" {words}; code=$?;'
         " cat > /dev/null; exit $code; done;"  # what it did not read: else the connection breaks
         f" echo; echo '@{cookie} none'; cat > /dev/null ) 2>&1 | head -c {LARGEST};"
-        " kill $envcheck_guard; wait $envcheck_guard 2> /dev/null; true"
+        " kill $envcheck_guard; wait $envcheck_guard 2> /dev/null; envcheck_kill KILL; true"
     )
 
 

@@ -13,27 +13,11 @@ from typing import Any
 
 from ... import plugins, scratch, single_file
 from ...install import processes
-from ..folder import FleetFolder, Member, Outcome
-from . import Asked, OnOutcome, outcomes, relay, slurm, slurm_nodes
+from ..folder import Outcome
+from . import outcomes, relay, slurm, slurm_nodes
 from .collecting import ENDED, Members
 from .slurm import SlurmQuestion, SlurmTools
 from .slurm_nodes import SlurmNodeState
-
-
-def collect(
-    folder: FleetFolder,
-    question: SlurmQuestion,
-    asked: Asked,
-    on_outcome: OnOutcome,
-    say: Callable[[str], None],
-    environ: Mapping[str, str],
-) -> list[Member]:
-    """Ask every node that Slurm gives; the members of this run, in Slurm's order. As of ansible_collect;
-    and no job stays. Raises UsageError, CouldNotLook."""
-    members = Members(folder, asked, on_outcome)
-    with members.roster("slurm"):
-        ask(members, question, say, environ)
-    return list(members.found.values())
 
 
 def ask(
@@ -42,7 +26,8 @@ def ask(
     say: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> None:
-    """Ask every node that Slurm gives what ``members.asked`` says. Raises UsageError, CouldNotLook."""
+    """Ask every node that Slurm gives what ``members.asked`` says, as of ansible_collect; no job stays.
+    Raises UsageError, CouldNotLook."""
     slurm.refuse_ours(question.options)
     tools = slurm.find(environ)
     nodes = slurm.chosen(tools, question)
@@ -73,7 +58,7 @@ class _SlurmRun:
         script = single_file.build_script(plugins.probe_files())
         with scratch.directory() as work, _no_job_left(tools, job):
             given = work / "collector.py"
-            given.write_bytes(relay.before(script, self._cookie, asked.deadline, slurm.LIMIT))
+            given.write_bytes(relay.before(script, self._cookie, slurm.LIMIT))
             processes.run_many(
                 [
                     slurm.command(
@@ -113,7 +98,8 @@ class _SlurmRun:
         elif relayed.outcome == "garbled":
             output = result.stdout[-4000:].decode("utf-8", "replace")
             own = output.rpartition(slurm.mark(self._cookie))[2]
-            found = slurm.lost(result) or outcomes.of_garbage(own, None, len(result.stdout))
+            own = own.strip() or slurm.srun_words(result.stderr)
+            found = slurm.lost(result) or outcomes.of_garbage(own, result.code, len(result.stdout))
         if found is not None:
             self._put(node, *found)
         else:

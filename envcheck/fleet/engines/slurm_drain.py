@@ -33,7 +33,7 @@ _DRAINS = re.compile(r"(?:DRV|GPU|PCI)-\d{1,6}")
 _NEVER = frozenset({"GPU-017"})
 _OURS = "envcheck: "
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:()/%+_#*@-]")
-_DRAINED = frozenset({"drained", "drain", "draining", "drng"})
+_DRAINED = frozenset({"drained", "draining"})
 
 
 class _Finding(msgspec.Struct, frozen=True):

@@ -22,31 +22,13 @@ _SILENT = "*"
 _ASLEEP = "~!%"  # powered down, or about to be: a job would start it
 _RESTARTING = "@^"
 
-_DOWN = frozenset({"down", "unknown", "unk", "future", "futr", "error", "no_respond"})
-_CLOSED = frozenset(
-    {
-        "drained",
-        "drain",
-        "draining",
-        "drng",
-        "fail",
-        "failing",
-        "failg",
-        "inval",
-        "perfctrs",
-        "npc",
-        "blocked",
-        "boot",
-        "reboot",
-        "reboot_issued",
-        "powered_down",
-        "pow_dn",
-        "powering_down",
-        "powerdown",
-        "power_down",
-    }
-)
-_TAKEN = frozenset({"allocated", "alloc", "completing", "comp", "mixed", "mix"})
+# The long names, which %T gives: node_state_string() in Slurm's src/common/slurm_protocol_defs.c.
+_DOWN = frozenset({"down", "unknown", "future", "error", "no_respond"})
+_CLOSED = frozenset({
+    "drained", "draining", "fail", "failing", "inval", "perfctrs", "blocked", "boot", "reboot",
+    "reboot_issued", "powered_down", "powering_down",
+})  # fmt: skip
+_TAKEN = frozenset({"allocated", "completing", "mixed"})
 _COUNT = re.compile(r"[0-9]{1,6}")  # of GPUs
 _NO_REASON = frozenset({"", "none", "(null)", "Unknown"})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
@@ -33,6 +32,7 @@ class _MachineAnswer(msgspec.Struct):
     unproven: Annotated[list[str], msgspec.Meta(max_length=1000)] = []
     carried: Annotated[int, msgspec.Meta(ge=0, le=1 << 50)] = 0  # bytes
     seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    log: str = ""
 
 
 class RolloutRun:
@@ -76,20 +76,18 @@ class RolloutRun:
 
     def _result(self, event: Event) -> None:
         name, code = event.host, int(ExitCode.COULD_NOT_LOOK)
-        if (
-            event.state == "skipped"
-        ):  # our action alone skips, where no further machine may be begun
+        if event.state == "skipped":  # by our action: no further machine may be begun
             self._begun.discard(name)
             self.stopped = self.stopped or "more machines failed than --max-fail allows"
         elif event.state == "unreachable":
             self._set(name, "unreachable", code, of_words(event.words, "unreachable")[1])
         elif event.timed_out:
             self._set(name, "timed-out", code, "no answer within its deadline")
-        elif not event.said:
+        elif not event.answer:
             self._set(name, "failed", code, of_words(event.words, "failed")[1])
         else:
             try:
-                self._set_answer(name, json_text.convert(event.said, _MachineAnswer))
+                self._set_answer(name, json_text.read(event.answer.encode(), _MachineAnswer))
             except json_text.NotReadable as error:
                 self._set(name, "failed", code, f"its answer cannot be believed: {error}")
 
@@ -108,26 +106,14 @@ class RolloutRun:
             unproven=[_text(one) for one in answer.unproven],
             carried=answer.carried,
             seconds=answer.seconds,
+            log=answer.log,
         )
 
     def _set(self, name: str, result: EndResult, code: int, reason: str, **more: Any) -> None:
-        log = self._logs / log_name(name)
-        end = MachineEnd(
-            name=name,
-            result=result,
-            exit_code=code,
-            reason=reason,
-            wave=self._wave,
-            log=str(log) if log.exists() else "",
-            **more,
+        self.ends[name] = MachineEnd(
+            name=name, result=result, exit_code=code, reason=reason, wave=self._wave, **more
         )
-        self.ends[name] = end
-        self._on_end(end)
-
-
-def log_name(name: str) -> str:
-    """Of a machine's log: the action that writes it has the same lines."""
-    return f"{quote(name, safe='').replace('..', '%2E%2E')[:200]}.log"
+        self._on_end(self.ends[name])
 
 
 def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) -> dict[str, Any]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ... import json_text
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
 from .. import folder as fleet_folder
 from ..engines import Asked, OnOutcome
 from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
-from ..engines.ansible_collect import collect
+from ..engines.ansible_collect import ask
+from ..engines.collecting import Members
 from ..folder import FleetFolder, Member
 from .planning import Surveyed, interpreters
 
@@ -29,7 +32,10 @@ def look(
 ) -> list[Surveyed]:
     """Every machine of the inventory, in its order; only where asked. Raises EnvcheckError."""
     say("asking the machines what they are")
-    members = collect(folder, inventory, Asked(["--level=quick"], DEADLINE), on_outcome, say)
+    asked = Members(folder, Asked(["--level=quick"], DEADLINE), on_outcome)
+    with asked.roster("ansible"):
+        ask(asked, inventory, say)
+    members = list(asked.found.values())
     answered = [member.name for member in members if member.outcome == "answered"]
     say("asking the machines for their Pythons")
     pythons = _pythons(inventory, answered) if answered else {}
@@ -43,13 +49,21 @@ def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Pat
     return inventory._replace(sources=[*inventory.sources, str(path)])
 
 
-def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, Any]:
+class _PythonsAnswer(msgspec.Struct):
+    """What our action says of a machine: each Python's path, and its answer."""
+
+    pythons: list[tuple[str, str]]
+
+
+def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     """What each machine answered about its Pythons."""
-    found: dict[str, Any] = {}
+    found: dict[str, list[tuple[str, str]]] = {}
 
     def on_event(event: Event) -> None:
-        if event.event == "result" and "pythons" in event.said:
-            found[event.host] = event.said["pythons"]
+        if event.event == "result" and event.state == "ok":
+            with suppress(json_text.NotReadable):
+                answer = json_text.read(event.answer.encode(), _PythonsAnswer)
+                found[event.host] = answer.pythons
 
     with tempfile.TemporaryDirectory(prefix="envcheck-") as folder:
         tree: dict[str, Any] = {"hosts": {name: {} for name in names}}
@@ -62,17 +76,15 @@ def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -> Surveyed:
+def _surveyed(
+    folder: FleetFolder, member: Member, pythons: Mapping[str, list[tuple[str, str]]]
+) -> Surveyed:
     if member.outcome != "answered":
         return Surveyed(member.name, None, [], member.reason or member.outcome)
     try:
         snapshot = snapshots.load(fleet_folder.read(folder.file(member.name)))
     except snapshots.SnapshotError as error:
         return Surveyed(member.name, None, [], str(error))
-    raw = pythons.get(member.name)
-    if not isinstance(raw, list):
+    if member.name not in pythons:
         return Surveyed(member.name, None, [], _NO_PYTHONS)
-    pairs = [
-        [str(word) for word in pair] for pair in raw if isinstance(pair, list) and len(pair) == 2
-    ]
-    return Surveyed(member.name, snapshot, interpreters(member.name, pairs))
+    return Surveyed(member.name, snapshot, interpreters(member.name, pythons[member.name]))

@@ -45,13 +45,9 @@ class CallbackModule(CallbackBase):
         pass  # it has none
 
     def _tell(self, event, **what):
-        try:
-            data = _line(event, what)
-        except (TypeError, ValueError, RecursionError):
-            data = b""
-        if not 0 < len(data) <= LONGEST_LINE:
-            what.pop("said", None)
-            data = _line(event, dict(what, words="what it answered is too long or no JSON"))
+        data = _line(event, what)
+        if len(data) > LONGEST_LINE:
+            data = _line(event, dict(what, answer="", words="what it answered is too long"))
         while data:
             data = data[os.write(self._file, data) :]
 
@@ -78,10 +74,7 @@ class CallbackModule(CallbackBase):
                 if isinstance(value, str) and "{{" not in value:
                     places[name] = str(value)
             self._tell("host", host=str(host.name), groups=groups, places=places)
-        self._tell("play", name=str(play.get_name()), hosts=len(hosts))
-
-    def v2_playbook_on_task_start(self, task, is_conditional):
-        self._tell("task", name=str(task.get_name()))
+        self._tell("play", hosts=len(hosts))
 
     def v2_runner_on_start(self, host, task):
         self._tell("begun", host=str(host.name))
@@ -90,7 +83,7 @@ class CallbackModule(CallbackBase):
         self._result_of("ok", result)
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
-        self._result_of("failed", result, ignored=bool(ignore_errors))
+        self._result_of("failed", result)
 
     def v2_runner_on_unreachable(self, result):
         self._result_of("unreachable", result)
@@ -98,36 +91,29 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_skipped(self, result):
         self._result_of("skipped", result)
 
-    def v2_playbook_on_stats(self, stats):
-        self._tell("ended")
-
-    def _result_of(self, state, result, **more):
+    def _result_of(self, state, result):
         found = result._result
         task = getattr(result, "task", None) or result._task
         host = getattr(result, "host", None) or result._host
-        if found.get("timedout"):
-            more["timed_out"] = True
         answer = found.get("envcheck")
-        if isinstance(answer, dict):
-            more["said"] = dict(answer)
+        answer = dict(answer) if isinstance(answer, dict) else {}
         words = ""
         if state in ("failed", "unreachable"):
             words = [found.get("msg"), found.get("stderr"), found.get("module_stderr")]
             words = "\n".join(str(one) for one in words if one)
-        if words or more.get("said", {}).get("words"):
+        if words or answer.get("words"):
             hidden = self._secrets(host)
             words = _without(words, hidden)[-LONGEST:]
-            if more.get("said", {}).get("words"):
-                more["said"]["words"] = _without(str(more["said"]["words"]), hidden)[-LONGEST:]
+            if answer.get("words"):
+                answer["words"] = _without(str(answer["words"]), hidden)[-LONGEST:]
         self._tell(
             "result",
             host=str(host.name),
-            task=str(task.get_name()),
             action=str(task.action),
             state=state,
-            changed=bool(found.get("changed")),
             words=words,
-            **more,
+            timed_out=bool(found.get("timedout")),
+            answer=_json(answer) if answer else "",
         )
 
     def _secrets(self, host):
@@ -155,9 +141,12 @@ class CallbackModule(CallbackBase):
 
 
 def _line(event, what):
-    """The machine first. Output of a machine or ssh may hold bytes that are not UTF-8: they become "?"."""
-    text = json.dumps(dict(what, event=event), ensure_ascii=False)
-    return (text + "\n").encode("utf-8", "replace")
+    """Output of a machine or ssh may hold bytes that are not UTF-8: they become "?"."""
+    return (_json(dict(what, event=event)) + "\n").encode("utf-8", "replace")
+
+
+def _json(value):
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_secret(name):
