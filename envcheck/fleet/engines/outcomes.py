@@ -8,43 +8,15 @@ from __future__ import annotations
 
 import re
 
-from ... import safe_text
+import msgspec
+
+from ... import data, safe_text
 from ..folder import Outcome
 from .relay import LARGEST, Relayed
 
 _LONGEST = 200  # characters of foreign words
 _READ = 10_000  # characters in which the last words are looked for
 
-# (a phrase of the output, in lower case; what became of the machine; in our words)
-_KNOWN: tuple[tuple[str, Outcome, str], ...] = (
-    ("remote host identification has changed", "unreachable", "its host key is not the known one"),
-    ("host key verification failed", "unreachable", "its host key is not known"),
-    ("invalid/incorrect", "unreachable", "the password is refused"),
-    ("you must install the sshpass program", "unreachable", "to log in by password takes sshpass"),
-    ("connection refused", "unreachable", "connection refused"),
-    ("no route to host", "unreachable", "no route to it"),
-    ("network is unreachable", "unreachable", "its network is unreachable"),
-    ("could not resolve hostname", "unreachable", "its name cannot be resolved"),
-    ("name or service not known", "unreachable", "its name cannot be resolved"),
-    ("during banner exchange", "unreachable", "connected, and no word from its sshd"),
-    ("connection timed out", "unreachable", "the connection timed out"),
-    ("operation timed out", "unreachable", "the connection timed out"),
-    ("connection reset by", "unreachable", "the connection was reset"),
-    ("broken pipe", "unreachable", "the connection broke"),
-    ("connection closed by", "unreachable", "the connection was closed"),
-    ("kex_exchange_identification", "unreachable", "the connection was closed"),
-    ("incorrect sudo password", "failed", "sudo refuses the password"),
-    ("missing sudo password", "failed", "sudo wants a password (-- --ask-become-pass)"),
-    ("a password is required", "failed", "sudo wants a password (-- --ask-become-pass)"),
-    ("must have a tty", "failed", "its sudoers want a terminal (requiretty)"),
-    ("is not in the sudoers", "failed", "its sudoers do not name this user"),
-    ("is not allowed to execute", "failed", "its sudoers do not allow this"),
-    ("sudo: not found", "failed", "there is no sudo"),
-    ("sudo: command not found", "failed", "there is no sudo"),
-    ("no space left on device", "failed", "its disk is full"),
-    ("read-only file system", "failed", "its file system is read-only"),
-    ("this is a windows machine", "failed", "it runs Windows"),
-)
 _SENT_NOTHING = re.compile(
     r"Data could not be sent to remote host [^:]{0,300}:\W{0,9}", re.IGNORECASE
 )
@@ -54,6 +26,14 @@ _BEGINNINGS = (
     "Failed to connect to the host via ssh:",
     "Unexpected failure during module execution:",
 )
+
+
+class _KnownError(msgspec.Struct, frozen=True):
+    """phrase: of the output, in lower case. outcome, reason: what became of the machine, in our words."""
+
+    phrase: str
+    outcome: Outcome
+    reason: str
 
 
 def of_words(words: str, outcome: Outcome) -> tuple[Outcome, str]:
@@ -105,9 +85,9 @@ def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
 
 def _known(words: str) -> tuple[Outcome, str] | None:
     lower = words[-_READ:].lower()
-    for phrase, outcome, reason in _KNOWN:
-        if phrase in lower:
-            return outcome, reason
+    for known in data.rows("connection_errors", _KnownError):
+        if known.phrase in lower:
+            return known.outcome, known.reason
     denied = _DENIED.search(lower)
     return ("unreachable", f"permission denied ({denied.group(1)})") if denied else None
 
