@@ -16,12 +16,12 @@ from ..options import add_quiet, flag
 from ..parser import Parser
 from ..style import style_of
 from ..terminal import Terminal
-from . import inventory, rollout_options
+from . import rollout_options
 
 if TYPE_CHECKING:
     from ...fleet.engines.ansible import Inventory
     from ...fleet.rollout.bundles import Bundled
-    from ...fleet.rollout.model import LeftOutMachines, PlannedRollout
+    from ...fleet.rollout.model import PlannedRollout
     from ...install.request import Request
 
 EPILOG = """\
@@ -42,7 +42,6 @@ exit codes: that of the worst machine: 0 all done, 3 some cannot (excluded),
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     selection.add_arguments(parser)
-    inventory.add_arguments(parser)
     flag(parser, "--plan", "show what would happen, and stop")
     flag(parser, "--upgrade", "resolve again, and install newer versions")
     rollout_options.add_arguments(parser)
@@ -101,6 +100,7 @@ def _planned(
     """The plan, shown and agreed to, with bundles that are written; None where it ends with the plan."""
     from ...fleet.folder import FleetFolder
     from ...fleet.rollout import bundles, planning, running, surveying, waves
+    from ...fleet.rollout.model import PlannedRollout
     from ...install.export.elsewhere import ElsewhereShop
 
     snapshots = FleetFolder(folder / "snapshots")
@@ -114,10 +114,12 @@ def _planned(
     ]
     groups = [one.group for one in bundled]
     count = sum(len(group.machines) for group in groups)
-    plan = planning.planned(groups, left_out, waves.sizes(waved, count), max_fail)
+    plan = PlannedRollout(
+        groups=groups, left_out=left_out, waves=waves.sizes(waved, count), max_fail=max_fail
+    )
     running.keep(folder / "plan.json", plan)
     shown.clear()
-    if not _go_on(arguments, plan, left_out):
+    if not _go_on(arguments, plan):
         return None, plan
     for one in bundled:
         bundles.write(one, shop)
@@ -125,9 +127,7 @@ def _planned(
     return bundled, plan
 
 
-def _go_on(
-    arguments: argparse.Namespace, plan: PlannedRollout, left_out: list[LeftOutMachines]
-) -> bool:
+def _go_on(arguments: argparse.Namespace, plan: PlannedRollout) -> bool:
     if arguments.plan:
         return False
     if arguments.format == "text" and not arguments.quiet:
@@ -135,7 +135,7 @@ def _go_on(
 
         messages.show(text.render_plan(plan, **style_of(sys.stderr)._asdict()) + "\n")
     if not plan.groups:
-        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left_out)
+        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in plan.left_out)
         raise Cannot(f"none of the machines can have it: {reasons}")
     return rollout_options.agreed(arguments, "Go on?")
 

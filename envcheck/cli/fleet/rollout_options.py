@@ -21,10 +21,11 @@ from . import inventory
 if TYPE_CHECKING:
     from ...fleet.engines.ansible import Inventory
     from ...fleet.rollout.model import MachineEnd, PlannedRollout
-    from ...fleet.rollout.running import RolloutRun
 
 
 def add_arguments(parser: Parser) -> None:
+    """Which machines, and how."""
+    inventory.add_arguments(parser)
     group = parser.add_argument_group("roll-out")
     words = (
         "machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)"
@@ -73,6 +74,11 @@ def agreed(arguments: argparse.Namespace, question: str) -> bool:
     return not asking or questions.answered(f"{question} [Y/n] ", default=True)
 
 
+def add_take_back(parser: Parser, words: str) -> None:
+    option(parser, "environment", "NAME", words, nargs="?", default="")
+    add_arguments(parser)
+
+
 def take_back(arguments: argparse.Namespace, what: str, question: str) -> int:
     """Run the playbook of this name on what a roll-out has done."""
     from ...fleet.engines.ansible import CONTENT
@@ -101,7 +107,9 @@ def carry_out(
     plan: PlannedRollout | None,
 ) -> int:
     """Run it, and tell what became of each machine, also of what was interrupted; the exit code."""
-    from ...fleet.rollout import running
+    from ... import __version__
+    from ...fleet.rollout import running, text
+    from ...fleet.rollout.model import SCHEMA, RolloutResult
 
     run = running.RolloutRun(names, folder / "logs", _say)
     code = None
@@ -110,20 +118,6 @@ def carry_out(
     except KeyboardInterrupt:
         run.stopped = "interrupted"
         code = ExitCode.INTERRUPTED
-    return report(arguments, run, folder, plan, code)
-
-
-def report(
-    arguments: argparse.Namespace,
-    run: RolloutRun,
-    folder: Path,
-    plan: PlannedRollout | None,
-    code: ExitCode | None = None,
-) -> int:
-    from ... import __version__
-    from ...fleet.rollout import running, text
-    from ...fleet.rollout.model import SCHEMA, RolloutResult
-
     ends = [*run.ends.values(), *(text.left_out(plan) if plan else [])]
     result = RolloutResult(
         schema=SCHEMA,

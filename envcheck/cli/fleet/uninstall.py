@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..options import option
 from ..parser import Parser
-from . import inventory, rollout_options
+from . import rollout_options
 
 EPILOG = """\
 examples:
@@ -21,9 +20,7 @@ without a roll-out reports that; if all do, the exit code is 4."""
 def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     words = "this environment (default: what was rolled out last)"
-    option(parser, "environment", "NAME", words, nargs="?", default="")
-    inventory.add_arguments(parser)
-    rollout_options.add_arguments(parser)
+    rollout_options.add_take_back(parser, words)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from ...install.pythons.interpreter import Interpreter, number
 from ...install.pythons.probe import answer_in
 from ...install.request import Request
 from .. import hosts
-from .model import FitGroup, LeftOutMachines, PlannedRollout
+from .model import FitGroup, LeftOutMachines
 
 ROOM = "HOST-005"
 # Of a home: envcheck's bundle and its environment, measured as 144 MB, and as much again for the copying.
@@ -102,12 +102,6 @@ def plan(
         for (reason, hint, code), names in against.items()
     ]
     return [_fitting(f"envcheck_fit_{n}", group) for n, group in enumerate(ordered, 1)], left_out
-
-
-def planned(
-    groups: Sequence[FitGroup], rest: Sequence[LeftOutMachines], waves: list[int], max_fail: str
-) -> PlannedRollout:
-    return PlannedRollout(groups=list(groups), left_out=list(rest), waves=waves, max_fail=max_fail)
 
 
 def _judge(
