@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from envcheck.exit_codes import CouldNotLook
 from envcheck.fleet.engines import slurm_drain
-from envcheck.fleet.engines.slurm_drain import Decision, DoctorResult, SlurmNodeRow
+from envcheck.fleet.engines.slurm_drain import Decision, DoctorResult
+from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 NOW = datetime(2026, 11, 23, 6, 0, tzinfo=timezone.utc)
 
@@ -41,8 +42,8 @@ class MadeUpSlurmctld:
         self._lock = threading.Lock()
 
     @staticmethod
-    def idle(name: str, gpus: int = 8) -> SlurmNodeRow:
-        return SlurmNodeRow(name, "idle", gpus, None, "none")
+    def idle(name: str, gpus: int = 8) -> SlurmNodeState:
+        return SlurmNodeState(name, "idle", gpus=gpus)
 
     def _answers(self) -> None:
         if self.fails_after is not None:
@@ -50,7 +51,7 @@ class MadeUpSlurmctld:
             if self.fails_after < 0:
                 raise CouldNotLook("scontrol gave no answer within 4 s")
 
-    def nodes(self) -> dict[str, SlurmNodeRow]:
+    def nodes(self) -> dict[str, SlurmNodeState]:
         with self._lock:
             self._answers()
             return dict(self.rows)
@@ -59,7 +60,8 @@ class MadeUpSlurmctld:
         with self._lock:
             self._answers()
             if settings["State"] == "DRAIN":
-                row = SlurmNodeRow(node, "drained", 8, self.clock, settings["Reason"])
+                reason = settings["Reason"]
+                row = SlurmNodeState(node, "drained", reason, gpus=8, since=self.clock)
                 self.rows[node] = row
             else:
                 assert settings == {"State": "RESUME"}
@@ -170,7 +172,7 @@ def in_any_order(
             back.release()
             turns[self.name].acquire()
 
-        def nodes(self) -> dict[str, SlurmNodeRow]:
+        def nodes(self) -> dict[str, SlurmNodeState]:
             self._step()
             return cluster.nodes()
 
@@ -221,16 +223,3 @@ def test_where_slurm_stops_answering_it_is_an_error(answers: int) -> None:
     cluster.fails_after = answers
     with pytest.raises(CouldNotLook):
         cluster.drain("gpu001", FAULT, cluster.passes)
-
-
-def test_what_sinfo_and_scontrol_say_is_read() -> None:
-    text = (
-        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|envcheck: a|b\n"
-        "gpu01|drained*|gpu:h100:8(S:0-1),nic:2|2026-11-23T06:18:15|envcheck: a|b\n"
-        "cpu01|idle|(null)|Unknown|none\nno row\n||||||\n"
-    )
-    moment = datetime(2026, 11, 23, 6, 18, 15, tzinfo=timezone.utc)
-    assert slurm_drain.rows(text) == {
-        "gpu01": SlurmNodeRow("gpu01", "drained*", 8, moment, "envcheck: a|b"),
-        "cpu01": SlurmNodeRow("cpu01", "idle", 0, None, "none"),
-    }

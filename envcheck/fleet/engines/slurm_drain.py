@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -25,15 +25,11 @@ SETTLES = 2.0  # seconds after which slurmctld's clock shows another second
 WINDOW = timedelta(hours=1)  # in which so many nodes may be drained
 LONGEST = 200  # characters of what a Reason says of the node
 
-# For `sinfo --Node --noheader`; the reason, which may be anything, last. Times are in TZ.
-FORMAT = "%N|%T|%G|%H|%E"
-
 _DRAINS = re.compile(r"(?:DRV|GPU|PCI)-\d{1,6}")
 # A licence server is not this node: without it every node with a virtual GPU fails.
 _NEVER = frozenset({"GPU-017"})
 _OURS = "envcheck: "
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:()/%+_#*@-]")
-_DRAINED = frozenset({"drained", "draining"})
 
 
 class _Finding(msgspec.Struct, frozen=True):
@@ -61,23 +57,6 @@ class _Report(msgspec.Struct, frozen=True):
     results: list[DoctorResult]
 
 
-class SlurmNodeRow(NamedTuple):
-    """A node as sinfo shows it. since: when the reason was set; None where there is none."""
-
-    name: str
-    state: str
-    gpus: int
-    since: datetime | None
-    reason: str
-
-    @property
-    def is_drained(self) -> bool:
-        return SlurmNodeState(self.name, self.state).base in _DRAINED
-
-    def is_ours_since(self, moment: datetime) -> bool:
-        return self.reason.startswith(_OURS) and self.since is not None and self.since >= moment
-
-
 class Decision(NamedTuple):
     """What became of the node, in a sentence. done: it is drained."""
 
@@ -88,7 +67,7 @@ class Decision(NamedTuple):
 class Slurm(Protocol):
     """What is asked of Slurm. Every method raises CouldNotLook where it gives no answer."""
 
-    def nodes(self) -> dict[str, SlurmNodeRow]: ...
+    def nodes(self) -> dict[str, SlurmNodeState]: ...
     def update(self, node: str, **settings: str) -> None: ...
 
 
@@ -98,31 +77,14 @@ class SlurmCommands:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._tools = slurm.find({**environ, "TZ": "UTC0"})
 
-    def nodes(self) -> dict[str, SlurmNodeRow]:
-        words = ("--all", "--Node", "--noheader", f"--format={FORMAT}")
-        return rows(self._tools.says(self._tools.sinfo, *words, deadline=ANSWER))
+    def nodes(self) -> dict[str, SlurmNodeState]:
+        words = ("--all", "--Node", "--noheader", f"--format={slurm_nodes.FORMAT}")
+        text = self._tools.says(self._tools.sinfo, *words, deadline=ANSWER)
+        return {node.name: node for node in slurm_nodes.nodes(text)}
 
     def update(self, node: str, **settings: str) -> None:
         words = [f"NodeName={node}", *(f"{name}={value}" for name, value in settings.items())]
         self._tools.says(self._tools.scontrol, "update", *words, deadline=ANSWER)
-
-
-def rows(text: str) -> dict[str, SlurmNodeRow]:
-    """What sinfo says with FORMAT, in which a node has a line for each of its partitions."""
-    found = {}
-    for line in text.splitlines():
-        fields = [field.strip() for field in line.split("|", 4)]
-        if len(fields) == 5 and fields[0]:
-            name, state, gres, since, reason = fields
-            found[name] = SlurmNodeRow(name, state, slurm_nodes.gpus(gres), _moment(since), reason)
-    return found
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
-    except ValueError:
-        return None
 
 
 def results(report: bytes) -> list[DoctorResult]:
@@ -153,7 +115,11 @@ def plain(text: str, longest: int) -> str:
     return " ".join(words)[:longest].rstrip()
 
 
-def limit(nodes: Mapping[str, SlurmNodeRow], percent: float) -> int:
+def _is_ours_since(node: SlurmNodeState, moment: datetime) -> bool:
+    return node.reason.startswith(_OURS) and node.since is not None and node.since >= moment
+
+
+def limit(nodes: Mapping[str, SlurmNodeState], percent: float) -> int:
     """How many nodes envcheck may drain within the hour: of those with GPUs, at least one."""
     return max(1, int(sum(row.gpus > 0 for row in nodes.values()) * percent / 100))
 
@@ -193,7 +159,7 @@ def drain(
         f" {words.removeprefix(_OURS)}",
     )
     since = now() - WINDOW
-    if sum(one.is_ours_since(since) for one in nodes.values()) >= most:
+    if sum(_is_ours_since(one, since) for one in nodes.values()) >= most:
         return refused
     cluster.update(node, State="DRAIN", Reason=words)
     sleep(SETTLES)
@@ -201,7 +167,7 @@ def drain(
     row = nodes[node]
     if not row.is_drained or row.reason != words or row.since is None:
         return Decision(row.is_drained, "somebody else changed the node's state meanwhile")
-    before = [one for one in nodes.values() if one.is_ours_since(row.since - WINDOW)]
+    before = [one for one in nodes.values() if _is_ours_since(one, row.since - WINDOW)]
     if sum((one.since, one.name) < (row.since, row.name) for one in before) < most:
         return Decision(True, f"drained: {words}")
     cluster.update(node, State="RESUME")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 from ... import safe_text
 from ..folder import Outcome
 
 # For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
-FORMAT = "%N|%P|%a|%T|%G|%f|%E"
+# Times are in TZ.
+FORMAT = "%N|%P|%a|%T|%G|%f|%H|%E"
 
 # At the end of a state: what else Slurm says of the node.
 _FLAGS = "*~#!%$@^-+"
@@ -28,13 +30,15 @@ _CLOSED = frozenset({
     "drained", "draining", "fail", "failing", "inval", "perfctrs", "blocked", "boot", "reboot",
     "reboot_issued", "powered_down", "powering_down",
 })  # fmt: skip
+_DRAINED = frozenset({"drained", "draining"})
 _TAKEN = frozenset({"allocated", "completing", "mixed"})
 _COUNT = re.compile(r"[0-9]{1,6}")  # of GPUs
 _NO_REASON = frozenset({"", "none", "(null)", "Unknown"})
 
 
 class SlurmNodeState(NamedTuple):
-    """A node as sinfo tells it. partitions: those that take jobs, the default one first."""
+    """A node as sinfo tells it. partitions: those that take jobs, the default one first. since:
+    when the reason was set, where TZ is UTC; None where there is none."""
 
     name: str
     state: str
@@ -42,6 +46,7 @@ class SlurmNodeState(NamedTuple):
     partitions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     gpus: int = 0
+    since: datetime | None = None
 
     @property
     def base(self) -> str:
@@ -53,6 +58,10 @@ class SlurmNodeState(NamedTuple):
         return self.state[len(self.state.rstrip(_FLAGS)) :]
 
     @property
+    def is_drained(self) -> bool:
+        return self.base in _DRAINED
+
+    @property
     def is_taken(self) -> bool:
         """Whether jobs run there now."""
         return self.base in _TAKEN
@@ -62,14 +71,14 @@ def nodes(text: str) -> list[SlurmNodeState]:
     """What `sinfo --Node --noheader --format=FORMAT` says; lines that are no such lines are left out."""
     found: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
-        fields = [field.strip() for field in line.split("|", 6)]
-        if len(fields) == 7 and fields[0]:
+        fields = [field.strip() for field in line.split("|", 7)]
+        if len(fields) == 8 and fields[0]:
             found.setdefault(fields[0], []).append(fields)
     return [_node(name, rows) for name, rows in found.items()]
 
 
 def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
-    _, _, _, state, gres, features, reason = rows[0]
+    _, _, _, state, gres, features, since, reason = rows[0]
     named = {row[1] for row in rows if row[1] not in _NO_REASON}
     up = {row[1] for row in rows if row[2] == "up" and row[1] not in _NO_REASON} or named
     return SlurmNodeState(
@@ -79,7 +88,15 @@ def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
         partitions=tuple(p.rstrip("*") for p in sorted(up, key=lambda p: (not p.endswith("*"), p))),
         features=tuple(f for f in features.split(",") if f not in _NO_REASON),
         gpus=gpus(gres),
+        since=_moment(since),
     )
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
 
 
 def gpus(gres: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import join, quote
 
 from ... import __version__
-from .slurm_drain import FORMAT
+from .slurm_nodes import FORMAT
 
 _TEXT = Path(__file__).with_suffix(".sh")
 LOG = "/var/log/envcheck-prolog.log"

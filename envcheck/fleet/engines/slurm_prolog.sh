@@ -92,7 +92,7 @@ has_gpus() {
     [ -n "$SLURM_JOB_GPUS" ] && return
     if ! [ -f "$RUN/$node.gres" ]; then
         ask_slurm || finish 0 "Slurm did not say whether it has GPUs here: $(words $?)"
-        cut -d '|' -f 3 "$out" | sed -n 1p >"$work/gres" && mv "$work/gres" "$RUN/$node.gres"
+        cut -d '|' -f 5 "$out" | sed -n 1p >"$work/gres" && mv "$work/gres" "$RUN/$node.gres"
     fi
     case ,$(cat "$RUN/$node.gres") in
     *,gpu | *,gpu[:\(,]*) ;;

@@ -16,7 +16,7 @@ import urllib3
 from ... import safe_text
 from ...exit_codes import CouldNotLook, UsageError
 from ..engines import slurm_drain
-from ..engines.slurm_drain import SlurmNodeRow
+from ..engines.slurm_nodes import SlurmNodeState
 from .health import OK, PROBLEM, NodeHealth
 
 ANSWER = 15.0  # seconds that the API server has for each answer
@@ -128,7 +128,7 @@ class KubernetesNodes:
         self.update(name, State="RESUME")
         return "no longer tainted"
 
-    def nodes(self) -> dict[str, SlurmNodeRow]:
+    def nodes(self) -> dict[str, SlurmNodeState]:
         """As slurm_drain takes them: a node with our taint is a drained one."""
         page = self._ask(_Page, "list_node", limit=PAGE)
         found = page.items
@@ -200,12 +200,12 @@ def has_gpus(node: Node) -> bool:
     return offered or any(labels.get(name) == "true" for name in _LABELS)
 
 
-def _row(node: Node) -> SlurmNodeRow:
+def _row(node: Node) -> SlurmNodeState:
     ours = next((one for one in node.spec.taints or [] if one.key == TAINT), None)
     state, since, reason = "IDLE", None, ""
     if ours is not None:
         state, since, reason = "DRAINED", ours.time_added, f"{_OURS}{ours.value}"
-    return SlurmNodeRow(node.metadata.name, state, int(has_gpus(node)), since, reason)
+    return SlurmNodeState(node.metadata.name, state, reason, gpus=int(has_gpus(node)), since=since)
 
 
 def _written(moment: datetime) -> str:
