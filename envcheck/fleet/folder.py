@@ -172,18 +172,13 @@ def read(path: Path) -> bytes:
                 raise snapshots.SnapshotError("its Snapshot is no file")
             data = b"" if about.st_size > snapshots.LIMIT else file.read(snapshots.LIMIT + 1)
             if about.st_size > snapshots.LIMIT or len(data) > snapshots.LIMIT:
-                raise _too_large()
+                size = f"larger than {snapshots.LIMIT >> 20} MiB"
+                raise snapshots.SnapshotError(f"{size}: this is not a Snapshot")
     except FileNotFoundError:
         raise snapshots.SnapshotError("there is no Snapshot of it") from None
     except OSError as error:
         raise snapshots.SnapshotError(f"its Snapshot: {error.strerror or error}") from None
     return data
-
-
-def _too_large() -> snapshots.SnapshotError:
-    return snapshots.SnapshotError(
-        f"larger than {snapshots.LIMIT >> 20} MiB: this is not a Snapshot"
-    )
 
 
 def file_name(name: str) -> str:

@@ -112,7 +112,7 @@ def _planned(
         bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
         for one in fitting
     ]
-    groups = [one.group for one in bundled]
+    groups = [one.fitting.group for one in bundled]
     count = sum(len(group.machines) for group in groups)
     plan = PlannedRollout(
         groups=groups, left_out=left_out, waves=waves.sizes(waved, count), max_fail=max_fail
@@ -158,10 +158,9 @@ def _tree(bundled: list[Bundled]) -> dict[str, Any]:
     """The inventory that says which machine gets which bundle."""
     return {
         "children": {
-            one.group.name: {
+            one.fitting.group.name: {
                 "hosts": {
-                    name: {"envcheck_python": one.fitting.python[name]}
-                    for name in one.group.machines
+                    name: {"envcheck_python": python} for name, python in one.fitting.python.items()
                 },
                 "vars": {"envcheck_bundle": str(one.place), "envcheck_arguments": one.arguments},
             }

@@ -100,7 +100,6 @@ def run_playbook(
     variables: Mapping[str, Any],
     on_event: Callable[[Event], None],
     *,
-    environment: Mapping[str, str] | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> PlaybookEnd:
     """Run a playbook whose directory has our callback_plugins to its end. variables: extra variables; no
@@ -114,7 +113,7 @@ def run_playbook(
         extra = folder / "variables.json"
         extra.write_bytes(msgspec.json.encode(dict(variables)))
         argv = [program, *inventory.argv(), "-e", f"@{extra}", playbook]
-        env = {**os.environ, **_utf8(os.environ), **_ENVIRONMENT, **(environment or {})}
+        env = {**os.environ, **_utf8(os.environ), **_ENVIRONMENT}
         env["ENVCHECK_EVENTS"] = str(events)
         count = 0
         with events.open("rb") as file:

@@ -15,7 +15,6 @@ from ...install.export.elsewhere import ElsewhereShop, index_of, stack_text
 from ...install.lockfile import Lockfile
 from ...install.request import Request
 from ...install.transaction import record
-from .model import FitGroup
 from .planning import Fitting
 
 
@@ -23,7 +22,6 @@ class Bundled(NamedTuple):
     """A group with its bundle's place, and the words of `envcheck install` there (BUNDLE: that place)."""
 
     fitting: Fitting
-    group: FitGroup
     place: Path
     lock: Lockfile
     arguments: list[str]
@@ -49,7 +47,7 @@ def prepare(
     group = msgspec.structs.replace(fitting.group, files=len(lock.files), size=size)
     arguments = ["--mode", "wheel", "--offline", "BUNDLE"]
     arguments += ["--allow-no-gpu"] if request.allow_no_gpu else []
-    return Bundled(fitting, group, place, lock, arguments)
+    return Bundled(fitting._replace(group=group), place, lock, arguments)
 
 
 def write(bundled: Bundled, shop: ElsewhereShop) -> None:

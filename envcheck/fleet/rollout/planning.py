@@ -82,9 +82,8 @@ def plan(
         try:
             fit = _judge(request, machine, own_python, answers)
         except Cannot as error:
-            key = (str(error), error.hint, int(ExitCode.CANNOT))
-            if machine.snapshot is None:
-                key = (str(error), "", int(ExitCode.COULD_NOT_LOOK))
+            code = ExitCode.CANNOT if machine.snapshot else ExitCode.COULD_NOT_LOOK
+            key = (str(error), error.hint, int(code))
             against.setdefault(key, []).append(machine.name)
         except EnvcheckError:  # of an index, say: nothing that a machine has answered
             raise

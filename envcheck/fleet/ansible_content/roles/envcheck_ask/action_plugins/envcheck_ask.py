@@ -89,9 +89,7 @@ class ActionModule(ActionBase):
                     command, in_data=script, sudoable=True, encoding_errors="surrogateescape"
                 )
             except AnsibleConnectionFailure as error:
-                if "Broken pipe" in str(
-                    error
-                ):  # the script met an ssh that had ended: it knows why
+                if "Broken pipe" in str(error):  # an ssh that had ended: it knows why
                     self._connection.exec_command("true", in_data=b"\n", sudoable=False)
                 raise
         # A connection that passes nothing to a command's standard input: through a file, which goes again.
