@@ -77,7 +77,7 @@ class Terminal:
         with self._lock:
             now = time.monotonic()
             self._detail = detail
-            if not self._line.live and now - self._reported >= _A_LINE_EVERY:
+            if self._task and not self._line.live and now - self._reported >= _A_LINE_EVERY:
                 self._reported = now
                 if not self._quiet:
                     messages.say(f"{self._task}: {detail}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from ...findings import shell
 from .. import kernels, messages
 from ..options import flag, option
 from ..parser import Parser
+from ..terminal import Terminal
 from ..values import number, seconds
 from . import inventory, nodes
 
@@ -119,39 +120,19 @@ def directory(path: Path) -> Path:
     return path
 
 
-class AskingLine:
-    """How far it is: a line that moves on a terminal, lines of their own elsewhere."""
+class AskingLine(Terminal):
+    """And how many have answered."""
 
     def __init__(self, quiet: bool) -> None:
-        from ...reports.progress import StatusLine
-
-        self._quiet = quiet
-        self._line = StatusLine(sys.stderr)
+        super().__init__(quiet=quiet)
         self._outcomes: dict[str, str] = {}
-
-    def __enter__(self) -> AskingLine:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._line.__exit__(None, None, None)
-
-    def say(self, sentence: str) -> None:
-        if not self._quiet:
-            self._line.clear()
-            messages.say(sentence)
 
     def on_outcome(self, member: Member) -> None:
         self._outcomes[member.name] = member.outcome
-        if not self._quiet:
-            self._line.show(lambda columns: self.text())
-
-    def text(self) -> str:
-        found = list(self._outcomes.values())
-        words = [f"{found.count('answered')} of {len(found)} answered"]
-        for outcome in ("unreachable", "timed-out", "failed", "unreadable"):
-            if count := found.count(outcome):
-                words.append(f"{count} {outcome}")
-        return ", ".join(words)
+        found = Counter(self._outcomes.values())
+        words = [f"{found['answered']} of {found.total()} answered"]
+        troubles = ("unreachable", "timed-out", "failed", "unreadable")
+        self.progress(", ".join(words + [f"{found[one]} {one}" for one in troubles if found[one]]))
 
 
 def _tell(members: list[Member], folder: Path) -> None:
