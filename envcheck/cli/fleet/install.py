@@ -105,7 +105,7 @@ def _planned(
 
     snapshots = FleetFolder(folder / "snapshots")
     snapshots.path.mkdir(exist_ok=True)
-    machines = surveying.look(snapshots, named, lambda member: None, shown.say)
+    machines = surveying.look(snapshots, named, shown.say)
     shop = ElsewhereShop(request, shown)
     fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
     bundled = [

@@ -14,7 +14,7 @@ from ... import json_text
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
 from .. import folder as fleet_folder
-from ..engines import Asked, OnOutcome
+from ..engines import Asked
 from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
 from ..engines.ansible_collect import ask
 from ..engines.collecting import Members
@@ -27,12 +27,10 @@ _PYTHONS = CONTENT / "pythons.yml"
 _NO_PYTHONS = "what Pythons it has could not be asked"
 
 
-def look(
-    folder: FleetFolder, inventory: Inventory, on_outcome: OnOutcome, say: Callable[[str], None]
-) -> list[Surveyed]:
+def look(folder: FleetFolder, inventory: Inventory, say: Callable[[str], None]) -> list[Surveyed]:
     """Every machine of the inventory, in its order; only where asked. Raises EnvcheckError."""
     say("asking the machines what they are")
-    asked = Members(folder, Asked(["--level=quick"], DEADLINE), on_outcome)
+    asked = Members(folder, Asked(["--level=quick"], DEADLINE), lambda member: None)
     with asked.roster("ansible"):
         ask(asked, inventory, say)
     members = list(asked.found.values())
