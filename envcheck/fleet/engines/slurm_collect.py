@@ -7,8 +7,8 @@ scancel.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from ... import plugins, scratch, single_file
@@ -56,21 +56,20 @@ class _SlurmRun:
         job, asked = f"envcheck-{secrets.token_hex(6)}", self.members.asked
         peers = slurm.addresses(tools, nodes) if asked.for_each else []
         script = single_file.build_script(plugins.probe_files())
-        with scratch.directory() as work, _no_job_left(tools, job):
+        commands = [
+            slurm.command(
+                tools, node, asked.filled(node.name, peers), self._question, job, self._cookie
+            )
+            for node in nodes
+        ]
+        with scratch.directory() as work, ExitStack() as ending:
+            if not tools.is_in_job:  # srun's jobs may wait in the queue, or end at their limit
+                scancel = [str(tools.scancel), f"--name={job}"]
+                ending.callback(processes.run, scancel, deadline=20.0, env=tools.environ)
             given = work / "collector.py"
             given.write_bytes(relay.before(script, self._cookie, slurm.LIMIT))
             processes.run_many(
-                [
-                    slurm.command(
-                        tools,
-                        node,
-                        asked.filled(node.name, peers),
-                        self._question,
-                        job,
-                        self._cookie,
-                    )
-                    for node in nodes
-                ],
+                commands,
                 at_once=self._question.at_once,
                 env=tools.environ,
                 stdin=given,
@@ -107,13 +106,3 @@ class _SlurmRun:
 
     def _put(self, node: SlurmNodeState, outcome: Outcome, reason: str) -> None:
         self.members.put(node.name, slurm_nodes.groups(node), outcome, reason)
-
-
-@contextmanager
-def _no_job_left(tools: SlurmTools, job: str) -> Iterator[None]:
-    """No job of this name is left, however it ends: srun's may wait in the queue, or end at their limit."""
-    try:
-        yield
-    finally:
-        if not tools.is_in_job:
-            processes.run([tools.scancel, f"--name={job}"], deadline=20.0, env=tools.environ)
