@@ -28,6 +28,7 @@ from . import hosts
 
 SCHEMA = 1
 ROSTER = "fleet.json"
+NETWORK = "network.json"  # of `envcheck fleet network`
 
 # unreachable: no connection. timed-out: reached, and silent for too long. failed: what was started there
 # ended with an error. unreadable: what came is no Snapshot. not-asked: the run was ended before its turn.
@@ -138,7 +139,9 @@ class FleetFolder:
             paths = sorted(self.path.iterdir())
         except OSError as error:
             raise UsageError(f"{self.path}: {error.strerror}") from None
-        named = [path for path in paths if path.suffix == ".json" and path.name != ROSTER]
+        named = [
+            path for path in paths if path.suffix == ".json" and path.name not in (ROSTER, NETWORK)
+        ]
         return [path for path in named if not path.name.startswith("._")]
 
     def _find_looks(self, stems: set[str]) -> None:
@@ -184,7 +187,7 @@ def read(path: Path) -> bytes:
 def file_name(name: str) -> str:
     """A machine's name as a file's: the same for almost all, quoted where it could be no file's name. Of a
     name that is too long for a file its beginning and its hash."""
-    if _PLAIN.fullmatch(name) and name not in ("fleet", "index"):
+    if _PLAIN.fullmatch(name) and name not in ("fleet", "index", "network"):
         return name
     data = name.encode("utf-8", "surrogatepass")
     quoted = "".join(f"%{byte:02X}" for byte in name[:1].encode("utf-8", "surrogatepass"))

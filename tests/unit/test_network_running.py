@@ -10,7 +10,7 @@ from envcheck.cli import main as cli
 from envcheck.exit_codes import CouldNotLook, ExitCode, UsageError
 from envcheck.fleet.engines import Asked
 from envcheck.fleet.engines.collecting import ENDED, Members
-from envcheck.fleet.folder import FleetFolder
+from envcheck.fleet.folder import NETWORK, FleetFolder
 from envcheck.fleet.network import result, running
 
 ANSWER = b'{"outcome": "ok", "facts": {"slot": 2.0}, "pairs": [{"other": "%s"}]}'
@@ -67,7 +67,7 @@ def test_a_fleet_in_which_no_pair_came_together_is_no_result(tmp_path: Path) -> 
     "data", [b"", b"{}", b"[1]", b"\xff", b'{"schema": 1, "engine": "x", "passes": []}']
 )
 def test_a_file_that_is_no_run_is_refused_in_one_sentence(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / running.FILE).write_bytes(data)
+    (tmp_path / NETWORK).write_bytes(data)
     with pytest.raises(UsageError, match=r"network\.json: "):
         running.read(tmp_path)
 

@@ -16,11 +16,10 @@ from ...exit_codes import CouldNotLook, UsageError
 from ...install import durable
 from ..engines import NAME, PEERS, Asked, OnOutcome
 from ..engines.collecting import ENDED, Members
-from ..folder import FleetFolder, Member
+from ..folder import NETWORK, FleetFolder, Member
 from . import planning
 from .model import SCHEMA, Answer, NetworkRun, Pass
 
-FILE = "network.json"
 LIMIT = 64 << 20  # bytes of network.json
 _GRACE = 25.0  # seconds for a machine to answer once most of the others have
 _PORTS = (20000, 30000)  # below those that Linux gives to connections
@@ -129,19 +128,19 @@ def _check(first: Pass) -> None:
 def _write(folder: FleetFolder, found: NetworkRun) -> None:
     data = msgspec.json.format(msgspec.json.encode(found), indent=1)
     try:
-        durable.write(folder.path / FILE, data)
+        durable.write(folder.path / NETWORK, data)
     except OSError as error:
-        raise CouldNotLook(f"{folder.path / FILE}: {error.strerror}") from None
+        raise CouldNotLook(f"{folder.path / NETWORK}: {error.strerror}") from None
 
 
 def read(path: Path) -> NetworkRun:
     """What an earlier run has kept: a directory, or its file. Raises UsageError."""
-    file = path / FILE if path.is_dir() else path
+    file = path / NETWORK if path.is_dir() else path
     try:
         if not file.is_file():
             raise UsageError(f"{file}: there is no such file")
         if file.stat().st_size > LIMIT:
-            raise UsageError(f"{file}: larger than {LIMIT >> 20} MiB: this is no {FILE}")
+            raise UsageError(f"{file}: larger than {LIMIT >> 20} MiB: this is no {NETWORK}")
         found = json_text.read(file.read_bytes(), NetworkRun)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
