@@ -274,7 +274,7 @@ def test_report_formats_that_misbehave(tmp_path: Path, usual: Results) -> None:
         done = doctor(tmp_path, "--format", name, "--only", "libraries")
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == (code == 4)
-        assert done.stdout == ("" if code == 4 else "problems")
+        assert done.stdout == ("" if code == 4 else "broken")
 
 
 def test_the_snapshot_that_a_check_sees_is_the_whole_one(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_its_check_judges_a_live_machine_and_a_file(
     assert "It has been up for 400 days." in done.stdout
     assert "ACME's handbook" in plugged("explain", "ACME-001").stdout
     done = plugged("doctor", "--from", file, "--format", "codes", "--only", "acme")
-    assert (done.returncode, done.stdout) == (1, "problems ACME-001\n")
+    assert (done.returncode, done.stdout) == (1, "broken ACME-001\n")
 
 
 def test_who_judges_it_without_the_package_is_not_disturbed(
