@@ -27,9 +27,10 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.engines import slurm_drain
 
-pytestmark = pytest.mark.skipif(
-    find_spec("kubernetes") is None, reason="needs the extra kubernetes"
-)
+pytestmark = [
+    pytest.mark.fleet,
+    pytest.mark.skipif(find_spec("kubernetes") is None, reason="needs the extra kubernetes"),
+]
 DEMOS = Path(collection.__file__).parent / "data" / "demos"
 POD = case.HERE / "second" / "faults" / "pod-without-a-gpu-request.toml"
 CONDITIONS = ("fleet", "kubernetes-node", "--once", "--conditions", "--node")

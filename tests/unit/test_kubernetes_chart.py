@@ -13,6 +13,7 @@ from envcheck import __version__
 from envcheck.cli.main import build_parser
 
 yaml = pytest.importorskip("yaml")
+pytestmark = pytest.mark.fleet
 
 VERSIONS = ("1.27", "1.32", "1.37")
 EVERYTHING: dict[str, Any] = {
