@@ -31,7 +31,7 @@ def _numbers(found: list[int]) -> str:
 
 
 @check("NET-014")
-def alike(view: SnapshotView) -> Verdicts:
+def ports_are_set_the_same(view: SnapshotView) -> Verdicts:
     ports = [one for one in common.serving_ports(view) if not common.is_infiniband(one[1])]
     if not ports:
         raise Skip("no active RoCE port that serves GPUs")

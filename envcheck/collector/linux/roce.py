@@ -60,8 +60,8 @@ def _trust(own, answer):
     """``own``: what MLNX_OFED's driver says. Without that, entries for DSCP decide, as in mlnx_qos."""
     if own or isinstance(answer, dict):
         return own or answer
-    said = _TRUST.search(answer)
-    return said.group(1) if said else "dscp" if "dscp-prio" in answer else "pcp"
+    state = _TRUST.search(answer)
+    return state.group(1) if state else "dscp" if "dscp-prio" in answer else "pcp"
 
 
 def _ecn(context, folder):

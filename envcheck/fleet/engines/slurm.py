@@ -207,8 +207,8 @@ def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
 
 def addresses(tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> list[tuple[str, str]]:
     """(name, NodeAddr) of these nodes."""
-    said = tools.says(tools.sinfo, "--Node", "--noheader", "--format=%N|%o")
-    found = dict(line.split("|", 1) for line in said.split() if "|" in line)
+    rows = tools.says(tools.sinfo, "--Node", "--noheader", "--format=%N|%o")
+    found = dict(line.split("|", 1) for line in rows.split() if "|" in line)
     return [(node.name, found.get(node.name, node.name)) for node in nodes]
 
 

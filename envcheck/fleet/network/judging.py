@@ -1,7 +1,7 @@
 """From what all pairs did to causes: the machine, the pair, the direction, the rail. Pure.
 
 A machine is named first, with all of its pairs: what then still fails is a pair's. Rates are held against the
-fleet's own, by medians and their spread, so that a busy fleet names nobody.
+fleet's own, by medians and their spread, so that a busy fleet names no machine.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class Judged:
 
 
 def _silent(run: NetworkRun) -> dict[str, str]:
-    """Machines that said nothing of the pairs in the first pass, and why."""
+    """Machines that reported no pair in the first pass, and why."""
     found = {}
     first = run.passes[0]
     for member in first.members:

@@ -1,4 +1,4 @@
-"""What machines answer of the network between them, what is kept of a run, and what is said of it."""
+"""What machines answer of the network between them, what is kept of a run, and its result."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PeerFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one machine's program said. outcome: "ok", or why it did not come to its end, or did not begin."""
+    """What one machine answered. outcome: "ok", or why it did not come to its end, or did not begin."""
 
     outcome: str
     reason: str = ""

@@ -1,4 +1,4 @@
-"""What is said of a run: findings, each machine's rates, and the collectives of all together. Pure."""
+"""The result of a run: findings, each machine's rates, and the collectives of all together. Pure."""
 
 from __future__ import annotations
 

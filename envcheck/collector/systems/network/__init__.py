@@ -3,7 +3,7 @@
 ``work.py`` is the program of one machine. It imports the framework once, meets the other machines
 (``meeting.py``), and then forks a child for each round: a pair of machines (``pair.py``), and at last all of
 them (``together.py``). Rounds begin at fixed times after the common start, by each machine's monotonic clock:
-a machine that hangs delays nobody, and no round needs a machine other than the two that it tests.
+a machine that hangs delays no other, and no round needs a machine other than the two that it tests.
 """
 
 _ALL = 33  # machines of which every pair meets

@@ -1,8 +1,8 @@
 """How machines find a common start without a clock that they share.
 
 Three of the machines, the hubs, keep a store each (torch's TCPStore). Every machine registers at all of them,
-and starts at the first "go" that it gets from any: a hub that hangs, or cannot be reached, holds up nobody. A
-hub says "go" once all are there, or when nobody has come for a while.
+and starts at the first "go" that it gets from any: a hub that hangs, or cannot be reached, delays none. A
+hub says "go" once all are there, or when none has come for a while.
 """
 
 import datetime
