@@ -19,7 +19,7 @@ from ..facts.evidence import Evidence
 from ..facts.snapshot import Snapshot
 from ..facts.view import show
 from .bench_progress import duration
-from .plain import is_proof, ranges, together
+from .plain import ranges, together
 
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
 _ITEM = re.compile(r"(machine|target)\.(\w+)\.(\w+)\[(\d{1,6})\]")
@@ -37,6 +37,25 @@ def evidence_lines(evidence: Iterable[Evidence], snapshot: Snapshot) -> Iterator
         text = ", ".join(f"{one} ({at})" if several and at else one for one, at in places.items())
         line = words.replace("{}", text) if "{}" in words else f"{words}: {text}"
         yield line, is_proof(facts[0])
+
+
+def is_proof(evidence: Evidence) -> bool:
+    """Whether it is a program's or the kernel's own words."""
+    return evidence.fact.endswith(("log", "logs", "error"))
+
+
+def evidence_gist(evidence: Iterable[Evidence], message: str) -> str:
+    """What the message does not say already, logs and errors first: "power draw: 345 W"."""
+    named = together(
+        (words_of(one.fact), value_of(one.fact, one.value))
+        for one in sorted(evidence, key=lambda one: not is_proof(one))
+        if len(one.value) < 4 or any(part not in message for part in one.value.split(", "))
+    )
+    facts = {words: " / ".join(dict.fromkeys(values)) for words, values in named.items()}
+    return "; ".join(
+        words.replace("{}", value) if "{}" in words else f"{words}: {value}"
+        for words, value in facts.items()
+    )
 
 
 @cache

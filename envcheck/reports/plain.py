@@ -247,21 +247,6 @@ def evidence_text(evidence: Evidence) -> str:
     return f"{evidence.fact} = {value}{source}"
 
 
-def is_proof(evidence: Evidence) -> bool:
-    """Whether it is a program's or the kernel's own words."""
-    return evidence.fact.endswith(("log", "logs", "error"))
-
-
-def evidence_gist(evidence: Iterable[Evidence], message: str) -> str:
-    """What the message does not say already, logs and errors first."""
-    named = together(
-        (one.fact.rpartition(".")[2], one.value)
-        for one in sorted(evidence, key=lambda one: not is_proof(one))
-        if len(one.value) < 4 or any(part not in message for part in one.value.split(", "))
-    )
-    return "; ".join(f"{key} = {' / '.join(dict.fromkeys(all_))}" for key, all_ in named.items())
-
-
 def finding_lines(result: ReportedResult) -> Iterator[str]:
     """All of a result as plain lines, commands on lines of their own."""
     for group in grouped(result.findings):

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from ..facts.snapshot import Snapshot
 from . import acceleration, areas, tensorcores
+from .evidence_words import evidence_gist
 from .machine import MachineDescription, TargetDescription, short
 from .model import Report, verdict
 from .page import Page
-from .plain import SIGNS, WORDS, Column, code_ranges, evidence_gist, evidence_text, gist
+from .plain import SIGNS, WORDS, Column, code_ranges, evidence_text, gist
 from .results import ReportedResult
 from .sections import Advice, Heading, Note, ReportedProblem, ReportSection, Span, Table, problems
 from .verdict import OverallVerdict

@@ -60,7 +60,7 @@ def test_evidence_is_short_and_consequences_are_one_line() -> None:
     text = terminal.render(report_of(failed, *follow, facts=snapshot), snapshot)
     block = text[text.index("FAIL A-1") :].split("\n\n")[0]
     lines = block.splitlines()
-    assert lines[1].startswith("    log = words words") and lines[2].endswith(" words…")
+    assert lines[1].startswith("    kernel log: words words") and lines[2].endswith(" words…")
     assert lines[3] == "  → also: C-1 NVRM: Xid (PCI:0000:01:00): 79", "a proof is not folded"
     assert lines[4].startswith("  → consequences: B-1, B-3") and lines[4].endswith(", …")
     assert len(lines) == 7
@@ -86,4 +86,4 @@ def test_what_is_known_is_not_said_twice() -> None:
     assert text.startswith("✗ 2 problems: a package burns (numpy); a package rains (scipy)\n")
     assert text.count("ensurepip") == text.count("nvidia-bug-report.sh") == 1
     assert "# as for A-1 above: from fuser -v /dev/nvidia0 to modprobe nvidia_drm\npip" in text
-    assert "FAIL A-1 scipy 1.2 is bad.\n    size = 12\n" in text
+    assert "FAIL A-1 scipy 1.2 is bad.\n    size: 12\n" in text
