@@ -24,8 +24,8 @@ from .products import FEW
 LEAST = 0.03
 CHANCE = 0.001  # that any figure is an outlier by chance, in a fleet
 # The same, and that of one figure, for averages of so many looks: what they name is slow each time, be it
-# faulty or the slowest of ten thousand healthy chips.
-LOOKS, CHANCE_OF_LOOKS, CHANCE_OF_CHIP = 3, 0.02, 1e-4
+# faulty or the slowest of seven thousand healthy chips.
+LOOKS, CHANCE_OF_LOOKS, CHANCE_OF_CHIP = 3, 0.02, 1.5e-4
 _FLOOR = 0.005
 _FIGURES = 8  # with fewer there is no spread
 _CLIP = 3.0  # standard deviations beyond which a figure does not count into them
