@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 
 import demos
 import pictures
 import sections_read
 
-from envcheck.checks.registry import all_checks, areas
+from envcheck.checks.registry import CheckText, all_checks, areas
+from envcheck.fleet.network.causes import CHECK
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CODES = REPOSITORY / "docs" / "codes.md"
@@ -32,21 +34,18 @@ def codes() -> str:
     """The page of codes: a table for each area."""
     lines = [INTRODUCTION]
     for area in areas().values():
-        lines += [
-            f"## {area.title}",
-            "",
-            f"For `--only` and `--skip`: `{area.name}`",
-            "",
-            "| code | title | causes |",
-            "|---|---|---|",
-            *(
-                f"| {check.code} | {check.title} | {', '.join(one.key for one in check.causes)} |"
-                for check in all_checks()
-                if check.area == area.name
-            ),
-            "",
-        ]
-    return "\n".join(lines)
+        about = f"For `--only` and `--skip`: `{area.name}`"
+        lines += _table(area.title, about, [one for one in all_checks() if one.area == area.name])
+    about = "Of `envcheck fleet network`, and of `envcheck fleet report` where its result is there."
+    return "\n".join(lines + _table("Between machines", about, [CHECK]))
+
+
+def _table(title: str, about: str, checks: Sequence[CheckText]) -> list[str]:
+    rows = [
+        f"| {check.code} | {check.title} | {', '.join(one.key for one in check.causes)} |"
+        for check in checks
+    ]
+    return [f"## {title}", "", about, "", "| code | title | causes |", "|---|---|---|", *rows, ""]
 
 
 def rooms() -> str:

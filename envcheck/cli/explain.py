@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-from ..checks.registry import Check, all_checks, areas
+from ..checks.registry import CheckText, all_checks, areas
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files
@@ -40,9 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _text(asked: str, words: list[str], style: dict[str, Any]) -> str:
     from ..checks.search import search
+    from ..fleet.network.causes import CHECK
     from ..reports import explain
 
-    checks = {check.code: check for check in all_checks()}
+    checks = {check.code: check for check in (*all_checks(), CHECK)}
     if asked.upper() in checks:
         titles = {check.code: check.title for check in checks.values()}
         return explain.explain(checks[asked.upper()], titles, **style)
@@ -58,8 +59,7 @@ def _text(asked: str, words: list[str], style: dict[str, Any]) -> str:
     raise UsageError(f'no check mentions "{shown}"{near}', hint="envcheck explain lists all codes")
 
 
-def _is_in(check: Check, asked: str) -> bool:
+def _is_in(check: CheckText, asked: str) -> bool:
     """By nothing at all, its area, or the beginning of its code: "DRV", "drv-01"."""
-    prefix = f"{asked}-" if asked.isalpha() else asked
-    named = asked.lower() in ("", check.area)
-    return named or ("-" in prefix and check.code.startswith(prefix.upper()))
+    prefix = f"{asked}-".upper() if asked.isalpha() else asked.upper()
+    return asked.lower() in ("", check.area) or ("-" in prefix and check.code.startswith(prefix))

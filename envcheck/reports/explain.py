@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from ..checks.registry import Check, area_title, areas
+from ..checks.registry import Check, CheckText, area_title, areas
 from .page import Page
 from .plain import together
 
@@ -16,7 +16,7 @@ PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}
 _CODE_CELLS = 10
 
 
-def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any) -> str:
+def explain(check: CheckText, titles: Mapping[str, str] | None = None, **style: Any) -> str:
     """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles. style: of
     the Page, here and below."""
     page = Page(**style)
@@ -25,11 +25,10 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
     for paragraph in check.about.split("\n\n"):
         page.blank()
         page.paragraph((paragraph, ""))
-    known = titles or {}
     follows = "Shown as a consequence if one of these fails:"
     for heading, rows in (
         ("Causes:", [(cause.key, cause.headline) for cause in check.causes]),
-        (follows, [(code, known.get(code, "")) for code in check.follows]),
+        (follows, [(code, (titles or {}).get(code, "")) for code in check.follows]),
         ("Sources:", [("", source) for source in check.sources]),
     ):
         if rows:
@@ -43,12 +42,14 @@ def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any)
             page.paragraph((f"{_title(name)}:", "heading"), hanging=2)
             page.command(f"envcheck explain {name}")
     page.blank()
-    page.paragraph(("The evidence and the remedy on this machine:", "heading"), hanging=2)
-    page.command(f"envcheck doctor --only {check.code}")
+    alone = isinstance(check, Check)  # else it is about several machines
+    where = "on this machine" if alone else "in a fleet"
+    page.paragraph((f"The evidence and the remedy {where}:", "heading"), hanging=2)
+    page.command(f"envcheck doctor --only {check.code}" if alone else "envcheck fleet report DIR")
     return page.text()
 
 
-def explain_all(checks: Iterable[Check], **style: Any) -> str:
+def explain_all(checks: Iterable[CheckText], **style: Any) -> str:
     """The table of all codes with their titles, area by area."""
     page = Page(**style)
     by_area = together((check.area, check) for check in checks)
@@ -65,7 +66,7 @@ def explain_all(checks: Iterable[Check], **style: Any) -> str:
     return page.text()
 
 
-def explain_found(word: str, checks: Sequence[Check], **style: Any) -> str:
+def explain_found(word: str, checks: Sequence[CheckText], **style: Any) -> str:
     """The checks that mention a word, as they come."""
     page = Page(**style)
     mention = "check mentions" if len(checks) == 1 else "checks mention"
@@ -78,7 +79,7 @@ def explain_found(word: str, checks: Sequence[Check], **style: Any) -> str:
     return page.text()
 
 
-def _entries(page: Page, checks: Iterable[Check]) -> None:
+def _entries(page: Page, checks: Iterable[CheckText]) -> None:
     for check in checks:
         page.entry(check.code, check.title, _CODE_CELLS)
 
@@ -107,5 +108,4 @@ def _title(name: str) -> str:
 
 
 def _lines(name: str) -> list[str]:
-    text = files(__package__) / "pages" / f"{name}.txt"
-    return text.read_text(encoding="utf-8").splitlines()
+    return (files(__package__) / "pages" / f"{name}.txt").read_text("utf-8").splitlines()

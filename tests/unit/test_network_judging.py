@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -41,7 +41,8 @@ NAMES = {
 
 class Simulated:
     """faults: {kind: places}, of "cut", "slow-pair" and "damage" two. noise: of a rate's logarithm. flaky:
-    the share of first tries that fail for no reason but load."""
+    the share of first tries that fail for no reason but load. link: facts of each machine's link; its pairs
+    reach 8000 Mbit/s."""
 
     def __init__(
         self,
@@ -51,7 +52,9 @@ class Simulated:
         noise: float = 0.15,
         flaky: float = 0.0,
         gpus: int = 0,
+        link: Callable[[int], dict[str, Any]] = lambda _place: {},
     ) -> None:
+        self.link = link
         self.random = random.Random(seed)
         self.names = [f"n{one:04d}" for one in range(machines)]
         self.faults, self.noise, self.flaky, self.gpus = faults, noise, flaky, gpus
@@ -102,7 +105,7 @@ class Simulated:
         return PeerFacts(
             host=self.names[one], resolves="10.9.9.9" if wrong else "10.0.0.1",
             by_name="eth1" if wrong else "eth0", towards="eth0", address="10.0.0.1", mtu=1500,
-            reached_at="10.0.0.1",
+            reached_at="10.0.0.1", **self.link(one),
         )  # fmt: skip
 
     def _meet(
@@ -116,7 +119,7 @@ class Simulated:
             if step is None or step == "large":
                 ahead = {True: 3600.0}.get(you == self.faults.get("clock"), 0.0)
                 ahead -= {True: 3600.0}.get(me == self.faults.get("clock"), 0.0)
-                common |= {"offset": ahead, "rtt": 0.001, "latency_us": 50.0}
+                common |= {"offset": ahead, "rtt": 0.0001}
             if step is None:
                 wrong = 3 if {me, you} == set(self.faults.get("damage", ())) else 0
                 sent = {LARGE: LARGE / self._rate(me, you, common["gpu"])}
@@ -204,6 +207,45 @@ def test_a_machine_that_never_came_is_not_tested_and_no_fault() -> None:
 
 def test_of_two_machines_that_fail_the_pair_is_named() -> None:
     assert named(Simulated(2, 1, {"cut": (0, 1)}).run()) == expected({"cut": (0, 1)})
+
+
+ADAPTER = {"link_is_adapter": True, "loopback": {LARGE: LARGE / 20e9}}
+
+
+@pytest.mark.parametrize("machines", [2, 16])
+def test_where_all_are_as_slow_one_warning_names_them_by_what_their_links_claim(
+    machines: int,
+) -> None:
+    found = result(Simulated(machines, 1, {}, link=lambda _: {"link_mbit": 40000, **ADAPTER}).run())
+    (finding,) = found.findings
+    assert (finding.cause, len(finding.machines)) == ("links-below-claim", machines)
+    assert " of 40000 Mbit/s that their links claim" in finding.message
+    assert (found.outcome, found.links) == ("warn", [])
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ({"link_mbit": 10000, **ADAPTER}, ""),
+        ({"link_mbit": 40000}, "the interface is virtual, or claims no rate"),  # veth
+        (ADAPTER, "the interface is virtual, or claims no rate"),
+        ({"link_mbit": 200_000, **ADAPTER}, "its CPUs do not move as much over the loopback"),
+    ],
+)
+@pytest.mark.parametrize("noise", [0.05, 0.4])
+def test_a_link_that_explains_nothing_is_not_named(
+    link: dict[str, Any], why: str, noise: float
+) -> None:
+    found = result(Simulated(16, 3, {}, noise=noise, link=lambda _: link).run())
+    assert not found.findings
+    assert [reason for _, reason in found.links] == [why] * bool(why)
+
+
+def test_a_fast_link_among_slow_ones_is_not_named() -> None:
+    def link(place: int) -> dict[str, Any]:
+        return {"link_mbit": 10000 if place else 100_000, **ADAPTER}
+
+    assert not result(Simulated(16, 1, {}, link=link).run()).findings
 
 
 def test_a_machine_that_only_a_wrong_clock_was_compared_with_has_no_wrong_clock() -> None:

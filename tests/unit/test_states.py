@@ -14,12 +14,14 @@ from envcheck.data import table
 from envcheck.findings.states import degrades, is_less
 from envcheck.fleet.changes import Compared, changes
 from envcheck.fleet.model import JudgedMachine
+from envcheck.fleet.network.causes import CHECK
 from envcheck.fleet.reports.sections import about
 from envcheck.fleet.result import result
 
 
 def test_each_row_names_a_cause_or_an_attribute_that_exists() -> None:
-    causes = {(check.code, cause.key) for check in all_checks() for cause in check.causes}
+    checks = (*all_checks(), CHECK)
+    causes = {(check.code, cause.key) for check in checks for cause in check.causes}
     keys = {f"{name}.{key.name}" for name, section in SECTIONS.items() for key in section.keys}
     named = causes | {("", key) for key in keys | {GPUS, NICS}}
     assert {(row["check"], row["key"]) for row in table("degrading")} <= named

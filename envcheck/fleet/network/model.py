@@ -25,7 +25,6 @@ class PairReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rank: int = 0
     gpu: int | None = None
     named: bool = False
-    latency_us: float | None = None
     offset: float | None = None
     rtt: float | None = None
     sent: dict[int, float] = {}
@@ -52,7 +51,7 @@ class TogetherReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class PeerFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As of the collector's interfaces.facts. reached_at: the address that the inventory or Slurm has of it.
-    slot: seconds of a round."""
+    slot: seconds of a round. loopback: {bytes: best seconds} of what it sends itself."""
 
     torch: str = ""
     host: str = ""
@@ -63,8 +62,15 @@ class PeerFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reached_at: str = ""
     mtu: int = 0
     link_mbit: int = 0
+    link_is_adapter: bool = False
     settings: dict[str, str] = {}
     slot: float = 0.0
+    loopback: dict[int, float] = {}
+
+    @property
+    def claimed(self) -> float:
+        """Bytes a second of its link; 0 where the number is only a virtual interface's."""
+        return self.link_mbit * 125e3 if self.link_is_adapter else 0.0
 
     @property
     def offers(self) -> str:
@@ -106,6 +112,7 @@ class NetworkRun(msgspec.Struct, frozen=True, kw_only=True):
 class NetworkFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cause: str
     level: Literal["fail", "warn"]
+    degrades: bool = False
     headline: str
     message: str
     machines: list[str]
@@ -138,16 +145,19 @@ class MachineRates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class NetworkResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What `envcheck fleet network --format json` says. silent: (machines, why nothing is known of them).
-    unsteady: pairs that failed once and not the second time."""
+    """What `envcheck fleet network --format json` says. tested_at: when the last machine began. silent:
+    (machines, why nothing is known of them). unsteady: pairs that failed once and not the second time. links:
+    (machines, why the rates of their links are not judged)."""
 
     schema: int
     envcheck: str
     verdict: str
-    outcome: Literal["pass", "fail", "could-not-run"]
-    findings: list[NetworkFinding]
-    silent: list[tuple[list[str], str]]
-    machines: list[MachineRates]
-    together: list[CollectiveResult]
+    outcome: Literal["pass", "warn", "fail", "could-not-run"]
+    findings: list[NetworkFinding] = []
+    silent: list[tuple[list[str], str]] = []
+    machines: list[MachineRates] = []
+    together: list[CollectiveResult] = []
+    tested_at: str = ""
     unsteady: int = 0
     together_reason: str = ""
+    links: list[tuple[list[str], str]] = []

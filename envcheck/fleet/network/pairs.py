@@ -81,16 +81,27 @@ class Pair(msgspec.Struct, kw_only=True):
     def other(self, name: str) -> str:
         return self.machines[self.machines[0] == name]
 
-    def sent(self, sender: str) -> float | None:
-        """Bytes a second from one to the other, of the largest messages that they came to."""
-        rates = [
-            (size, size / seconds)
+    def largest(self, sender: str) -> tuple[int, float] | None:
+        """(bytes, best seconds) of the largest messages that one sent the other."""
+        times = [
+            (size, -seconds)
             for one in self.attempts
             if sender in one.ends
             for size, seconds in one.ends[sender].sent.items()
             if size >= SMALLEST and seconds > 0
         ]
-        return max(rates)[1] if rates else None
+        return (max(times)[0], -max(times)[1]) if times else None
+
+    def sent(self, sender: str) -> float | None:
+        """Bytes a second from one to the other, of the largest messages that they came to."""
+        found = self.largest(sender)
+        return found and found[0] / found[1]
+
+    @property
+    def rtt(self) -> float:
+        """Seconds of the smallest message and its answer; 0 where that is not known."""
+        seen = [end.rtt for one in self.attempts for end in one.ends.values() if end.rtt]
+        return min(seen, default=0.0)
 
     def reduced(self, wanted: int) -> float | None:
         """Bytes a second of an all-reduce of the two, of messages of about that size."""
@@ -140,3 +151,10 @@ def of_machines(pairs: dict[tuple[str, str], Pair]) -> dict[str, list[Pair]]:
         for name in pair.machines:
             found.setdefault(name, []).append(pair)
     return found
+
+
+def rates_of(name: str, pairs: list[Pair]) -> tuple[list[float], list[float]]:
+    """What a machine sends and receives in its pairs, bytes a second."""
+    ways = [pair.sent(name) for pair in pairs], [pair.sent(pair.other(name)) for pair in pairs]
+    sends, receives = ([rate for rate in way if rate is not None] for way in ways)
+    return sends, receives

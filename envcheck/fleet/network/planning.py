@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from . import causes
-from .judging import Judged
+from .judged import Judged
+from .judging import judge
 from .model import NetworkRun
 
 _TRIES = 3  # pairs of a machine that is suspected
@@ -25,14 +25,14 @@ class SecondPass(msgspec.Struct, frozen=True, kw_only=True):
 
 def second(run: NetworkRun) -> SecondPass:
     """After the first pass."""
-    found = Judged(run)
+    found = judge(run)
     answers = run.passes[0].answers
     names = [name for name in answers if name not in found.silent]
     suspected = {
         name
         for one in found.findings
         for name in one.machines
-        if one.cause not in (causes.CLOCK.key, causes.HANGS.key) and name in found.bad
+        if one.cause not in ("clock-off", "machine-hangs") and name in found.bad
     }
     healthy = [name for name in names if name not in found.bad]
     pairs = [key for key in sorted(found.cut) if set(key) <= set(names)]

@@ -7,17 +7,17 @@ from statistics import median
 
 from ... import __version__, safe_text
 from .. import hosts
-from .judging import Judged
+from .judged import Judged
+from .judging import judge
 from .model import (
     SCHEMA,
     CollectiveResult,
     MachineRates,
-    NetworkFinding,
     NetworkResult,
     NetworkRun,
     Pass,
 )
-from .pairs import of_machines
+from .pairs import of_machines, rates_of
 
 _SMALL = 256 << 10  # bytes, up to which latency counts for more than the rate of a pair
 
@@ -31,25 +31,29 @@ _BUS: dict[str, Callable[[int], float]] = {
 
 
 def result(run: NetworkRun) -> NetworkResult:
-    judged = Judged(run)
+    judged = judge(run)
     names = [member.name for member in run.passes[0].members]
     silent: dict[str, list[str]] = {}
     for name, why in judged.silent.items():
         silent.setdefault(safe_text.one_line(why), []).append(name)
     together, reason = _together(run.passes[-1], judged)
     named = {name for one in judged.findings for name in one.machines}
-    outcome = "fail" if judged.findings else "could-not-run" if silent or reason else "pass"
+    outcome = "could-not-run" if silent or reason else "warn" if judged.findings else "pass"
+    if any(one.level == "fail" or one.degrades for one in judged.findings):
+        outcome = "fail"
     return NetworkResult(
         schema=SCHEMA,
         envcheck=__version__,
+        tested_at=max((one.collected_at for one in run.passes[0].answers.values()), default=""),
         verdict=_verdict(names, named, judged),
         outcome=outcome,  # type: ignore[arg-type]
-        findings=[_safe(one) for one in judged.findings],
+        findings=judged.findings,
         silent=[(hosts.natural(machines), why) for why, machines in silent.items()],
         machines=_machines(names, judged),
         together=together,
         unsteady=judged.unsteady,
         together_reason=reason,
+        links=[(machines, why) for why, machines in judged.links.items()],
     )
 
 
@@ -67,31 +71,11 @@ def _verdict(names: list[str], named: set[str], judged: Judged) -> str:
     return f"{words}: {tried} pairs tested{silent}"
 
 
-def _safe(one: NetworkFinding) -> NetworkFinding:
-    return NetworkFinding(
-        cause=one.cause,
-        level=one.level,
-        headline=one.headline,
-        message=safe_text.one_line(one.message),
-        machines=one.machines,
-        remedy=safe_text.one_line(one.remedy),
-        commands=[safe_text.one_line(command) for command in one.commands],
-    )
-
-
 def _machines(names: list[str], judged: Judged) -> list[MachineRates]:
     found, of_each = [], of_machines(judged.pairs)
     for name in hosts.natural(names):
         pairs = of_each.get(name, [])
-        sends = [rate for pair in pairs if (rate := pair.sent(name)) is not None]
-        receives = [rate for pair in pairs if (rate := pair.sent(pair.other(name))) is not None]
-        latencies = [
-            end.latency_us
-            for pair in pairs
-            for one in pair.attempts
-            for end in one.ends.values()
-            if end.latency_us is not None
-        ]
+        sends, receives = rates_of(name, pairs)
         found.append(
             MachineRates(
                 name=name,
@@ -99,7 +83,7 @@ def _machines(names: list[str], judged: Judged) -> list[MachineRates]:
                 failed=sum(not pair.ok for pair in pairs),
                 sends_mb_s=_round(sends, 1e6),
                 receives_mb_s=_round(receives, 1e6),
-                latency_us=_round(latencies, 1.0),
+                latency_us=_round([pair.rtt * 5e5 for pair in pairs if pair.rtt], 1.0),
                 link_mbit=judged.facts[name].link_mbit if name in judged.facts else 0,
             )
         )
@@ -130,7 +114,10 @@ def _together(last: Pass, judged: Judged) -> tuple[list[CollectiveResult], str]:
     members = set(last.together)
     pairs = [pair for key, pair in judged.pairs.items() if members >= set(key)]
     kinds = {
-        (one.collective, one.bytes) for report in reports.values() for one in report.collective
+        (one.collective, one.bytes)
+        for report in reports.values()
+        for one in report.collective
+        if one.collective in _BUS
     }
     found = []
     for kind, size in sorted(kinds, key=lambda one: (one[1], list(_BUS).index(one[0]))):
