@@ -10,6 +10,7 @@ from ..attributes.model import Attribute, Measurement
 from ..findings.model import Level
 from ..findings.states import State
 from .folder import Outcome
+from .network.model import NetworkResult
 
 SCHEMA = 2  # 1 called outliers "odd"
 
@@ -210,3 +211,4 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     machines: list[JudgedMachine]
     copies: list[list[str]] = []  # names of one machine
     since: list[MachineChange] | None = None  # what changed; None: nothing was compared
+    network: NetworkResult | None = None  # of network.json; None: there is none

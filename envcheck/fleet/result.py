@@ -22,16 +22,19 @@ from .model import (
     JudgedMachine,
     Unanswered,
 )
+from .network.model import NetworkResult
 from .products import products, with_products
 from .rate_outliers import rate_outliers
 from .shared import shared_faults
 
 
 def result(
-    machines: Sequence[JudgedMachine], before: Sequence[Sequence[JudgedMachine]] = ()
+    machines: Sequence[JudgedMachine],
+    before: Sequence[Sequence[JudgedMachine]] = (),
+    network: NetworkResult | None = None,
 ) -> FleetResult:
     """The result of these machines. before: the same fleet at other times: what changed since the first of
-    them is listed, and when each problem was first seen."""
+    them is listed, and when each problem was first seen. network: whose problems the machines have."""
     found, earlier = _compared(machines), [_compared(one) for one in before]
     since = changes(earlier[0], found) if earlier else None
     if earlier:
@@ -42,7 +45,9 @@ def result(
         envcheck=__version__,
         counts=FleetCounts(
             machines=len(machines),
-            unanswered=sum(machine.answer != "answered" for machine in machines),
+            unanswered=sum(
+                one.state == "silent" and one.answer != "answered" for one in found.machines
+            ),
             **{state: counted[state] for state in get_args(State)},
         ),
         groups=grouped(found.machines),
@@ -54,6 +59,7 @@ def result(
         machines=found.machines,
         copies=_copies(machines),
         since=since,
+        network=network,
     )
 
 

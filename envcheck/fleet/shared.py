@@ -71,10 +71,10 @@ def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> l
         faults.setdefault((fault.about, key), fault).having.add(name)
 
     for machine in machines:
-        if machine.answer == "answered":
+        if machine.answer == "answered" or machine.problems:
             products.setdefault(machine.product, set()).add(machine.name)
             product_of[machine.name] = machine.product
-        elif machine.answer != "not-asked":
+        if machine.answer not in ("answered", "not-asked"):
             words = _SILENT.get(machine.answer, "did not answer")
             add(_Fault("", words, "silence", set()), machine.answer, machine.name)
         for one in machine.problems:

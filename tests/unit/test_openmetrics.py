@@ -14,6 +14,7 @@ from envcheck.data import table
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import view_of
+from envcheck.fleet.network.model import CollectiveResult, MachineRates, NetworkResult
 from envcheck.fleet.reports import openmetrics as fleet_openmetrics
 from envcheck.reports import metrics, openmetrics
 from envcheck.reports.metrics import Sample
@@ -110,6 +111,14 @@ def of_fleet() -> str:
         machines,
         attribute_outliers=[fleet_results.attribute_outlier("a")],
         rate_outliers=[fleet_results.rate_outlier("a")],
+        network=NetworkResult(
+            schema=1,
+            envcheck="1",
+            verdict="",
+            outcome="pass",
+            machines=[MachineRates(name="a", pairs=2, sends_mb_s=1.0, receives_mb_s=1.0)],
+            together=[CollectiveResult(collective="all-reduce", bytes=4, machines=2, bus_mb_s=1.0)],
+        ),
     )
     return fleet_openmetrics.render(found)
 

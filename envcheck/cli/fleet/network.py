@@ -30,7 +30,7 @@ examples:
   envcheck fleet network --from fleet/ -v      judge the last run again
 
 --target needs PyTorch: NCCL is used where there are GPUs, Gloo where there are none.
-exit codes: 0 no problem, 1 a problem was found, 2 wrong usage or unreadable input,
+exit codes: 0 no problem but warnings, 1 a problem was found, 2 wrong usage or unreadable input,
 4 no problem, but machines could not be tested"""
 
 
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
     words = "time limit for each of the two passes (default: 1800)"
     option(group, "--deadline", "SECONDS", words, type=seconds(30, 86400))
     flag(group, "--busy-ok", "also on machines whose GPUs are in use")
-    options.add_format(parser, json="for programs")
+    options.add_format(parser, json="for programs", openmetrics="for Prometheus")
     options.add_detail(parser, "a line for each machine")
     options.add_output(parser)
 
@@ -66,15 +66,19 @@ def run(arguments: argparse.Namespace) -> int:
     files.write(arguments.output, _render(judged, arguments))
     if judged.outcome == "fail":
         return ExitCode.PROBLEMS
-    return ExitCode.HEALTHY if judged.outcome == "pass" else ExitCode.COULD_NOT_LOOK
+    could_not = judged.outcome == "could-not-run"
+    return ExitCode.COULD_NOT_LOOK if could_not else ExitCode.HEALTHY
 
 
 def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
     from ... import json_text
-    from ...fleet.network import text
+    from ...fleet.network import metrics, text
+    from ...reports.metrics import render
 
     if arguments.format == "json":
         return json_text.render(found)
+    if arguments.format == "openmetrics":
+        return render(metrics.families(found))
     style = style_for(arguments.output)
     return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...facts.profile import Profile
     from ...fleet.folder import FleetFolder, Member
     from ...fleet.model import FleetResult, JudgedMachine
+    from ...fleet.network.model import NetworkResult
 
 HTML = "html"
 FORMATS = {
@@ -45,6 +46,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 def members(folder: FleetFolder) -> list[Member]:
     """Every machine of a directory. Raises UsageError where it is none, or nothing is in it."""
+    from ...fleet.folder import NETWORK
+
     path = folder.path
     if not path.exists():
         raise UsageError(f"{path}: there is no such directory")
@@ -54,7 +57,7 @@ def members(folder: FleetFolder) -> list[Member]:
             hint=f"envcheck doctor --from {shell.word(str(path))}",
         )
     found = folder.members()
-    if not found:
+    if not found and not (path / NETWORK).exists():
         raise UsageError(
             f"{path}: there is no Snapshot in it (NAME.json)",
             hint="envcheck collect --output NAME.json writes one on a machine",
@@ -81,7 +84,8 @@ def show(
         _check_pages(pages, members)
     quiet = arguments.quiet
     before = [_judged_before(one, held_against, quiet=quiet) for one in since]
-    found = result(judged_machines(folder, members, held_against, pages, quiet=quiet), before)
+    machines, network = judged_machines(folder, members, held_against, pages, quiet=quiet)
+    found = result(machines, before, network)
     if pages is None:
         files.write(arguments.output, _render(found, arguments))
     else:
@@ -93,7 +97,7 @@ def _judged_before(since: str, profile: Profile | None, *, quiet: bool) -> list[
     from ...fleet.folder import FleetFolder
 
     folder = FleetFolder(Path(since))
-    return judged_machines(folder, members(folder), profile, quiet=quiet)
+    return judged_machines(folder, members(folder), profile, quiet=quiet)[0]
 
 
 def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
@@ -108,6 +112,7 @@ def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     if counted["fail"] or counted[fail_on]:
         return ExitCode.PROBLEMS
     silent = counts.silent or any(machine.reason for machine in found.machines)
+    silent = silent or (found.network is not None and found.network.outcome == "could-not-run")
     return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY
 
 
@@ -149,8 +154,10 @@ def judged_machines(
     pages: Path | None = None,
     *,
     quiet: bool,
-) -> list[JudgedMachine]:
+) -> tuple[list[JudgedMachine], NetworkResult | None]:
+    """With the result of the directory's network.json, whose problems they have."""
     from ...fleet.judging import judged
+    from ...fleet.network import in_fleet
     from ...reports.progress import StatusLine, with_time
 
     machines: list[JudgedMachine] = []
@@ -164,7 +171,8 @@ def judged_machines(
             line.show(text)
         for machine in judged(folder, members, profile, pages):
             machines.append(machine)
-    return machines
+    network = in_fleet.judged(folder.path)
+    return machines if network is None else in_fleet.with_network(machines, network), network
 
 
 def _render(found: FleetResult, arguments: argparse.Namespace) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...reports import metrics
 from ...reports.metrics import Sample
 from ..model import FleetResult, JudgedMachine
+from ..network import metrics as network_metrics
 
 
 def render(result: FleetResult) -> str:
@@ -27,6 +28,8 @@ def _families(result: FleetResult) -> Iterator[tuple[str, Sequence[Sample]]]:
         labels = {"machine": slow.machine, "device": slow.device}
         found.setdefault("slower_ratio", []).append(Sample(slow.below, labels))
     yield from found.items()
+    if result.network is not None:
+        yield from network_metrics.families(result.network)
 
 
 def _of_machine(machine: JudgedMachine, named: dict[str, str]) -> Iterator[tuple[str, Sample]]:

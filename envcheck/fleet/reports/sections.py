@@ -10,6 +10,7 @@ from ...reports.plain import WORDS, Column, together
 from ...reports.sections import Advice, Block, Heading, Note, ReportSection, Span, Table
 from .. import hosts
 from ..model import FleetResult, JudgedMachine, ProblemGroup
+from ..network.sections import measured
 from . import words
 
 GROUPS = ROWS = 20  # of each list, unless -v asks for all
@@ -31,13 +32,20 @@ def sections(
 ) -> list[ReportSection]:
     """verbose: every name, and a row for each machine. pages: {machine: the address of its page}, of a page,
     which has a table of problems and places of its own."""
+    same = "have the same GPUs (by UUID) or the very same Snapshot: keep one of them"
+    copies = [(names, same) for names in result.copies]
+    unanswered = [(o.machines, words.silence(o.outcome, o.reason)) for o in result.unanswered]
+    answered = [one for one in result.machines if one.answer == "answered"]
+    reasons = together((one.reason, one.name) for one in answered if one.reason)
+    blind = [(names, why) for why, names in reasons.items()]
     found = [
         ("problems", "Problems", _problems(result, verbose) if pages is None else []),
         ("outliers", "Outliers", _outliers(result, verbose)),
-        ("copies", "One machine under several names", _copies(result, verbose)),
-        ("unanswered", "Without a Snapshot", _unanswered(result, verbose)),
-        ("blind", "Not everything could be checked", _blind(result, verbose)),
+        ("copies", "One machine under several names", _table(copies, verbose)),
+        ("unanswered", "Without a Snapshot", _table(unanswered, verbose)),
+        ("blind", "Not everything could be checked", _table(blind, verbose)),
         ("shared", "In one place", _shared(result, verbose) if pages is None else []),
+        ("network", "The network between machines", _network(result, verbose)),
         ("changes", "What changed", _changes(result)),
         ("machines", "Machines", _machines(result, pages) if verbose else []),
     ]
@@ -90,25 +98,6 @@ def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
                     yield Note([(_names(camp.machines, verbose), "code")], 2)
 
 
-def _copies(result: FleetResult, verbose: bool) -> Iterator[Block]:
-    text = "have the same GPUs (by UUID) or the very same Snapshot: keep one of them"
-    yield from _table([(names, text) for names in result.copies], verbose)
-
-
-def _unanswered(result: FleetResult, verbose: bool) -> Iterator[Block]:
-    rows = [(one.machines, words.silence(one.outcome, one.reason)) for one in result.unanswered]
-    yield from _table(rows, verbose)
-
-
-def _blind(result: FleetResult, verbose: bool) -> Iterator[Block]:
-    blind = together(
-        (machine.reason, machine.name)
-        for machine in result.machines
-        if machine.reason and machine.answer == "answered"
-    )
-    yield from _table([(names, why) for why, names in blind.items()], verbose)
-
-
 def _shared(result: FleetResult, verbose: bool) -> Iterator[Block]:
     shown = result.shared if verbose else result.shared[:ROWS]
     for fault in shown:
@@ -116,6 +105,13 @@ def _shared(result: FleetResult, verbose: bool) -> Iterator[Block]:
         yield Note([(_names(fault.machines, verbose), "code")], 2)
     if more := len(result.shared) - len(shown):
         yield Note([(f"and {more} more (-v shows them)", "")], 1)
+
+
+def _network(result: FleetResult, verbose: bool) -> Iterator[Block]:
+    found = result.network
+    if found is not None:
+        yield Note([(found.verdict, found.outcome), (words.minute(found.tested_at), "quiet")])
+        yield from measured(found, worst=verbose)
 
 
 def _changes(result: FleetResult) -> Iterator[Block]:
@@ -156,9 +152,9 @@ def _severity(machine: JudgedMachine) -> tuple[int, tuple[object, ...]]:
 
 def about(machine: JudgedMachine) -> str:
     """The reason, or the problems; "" for a healthy machine without warnings."""
-    if machine.answer != "answered":
-        return words.silence(machine.answer, machine.reason)
     parts = [machine.reason] if machine.reason else []
+    if machine.answer != "answered":
+        parts = [words.silence(machine.answer, machine.reason)]
     parts += dict.fromkeys(
         f"{one.code} {phrase(one.headline or one.title, [], {})}"
         for one in sorted(machine.problems, key=lambda one: (one.level != "fail", not one.degrades))

@@ -75,9 +75,10 @@ def healthy(result: FleetResult) -> list[str]:
 
 def without_snapshot(result: FleetResult) -> list[str]:
     """["3 did not answer", "2 cannot be read"]: whoever sent something else than a Snapshot did answer."""
-    unread = sum(one.answer == "unreadable" for one in result.machines)
-    silent = result.counts.unanswered - unread
-    numbers = ((silent, "did not answer"), (unread, "cannot be read"))
+    silent = [one for one in result.machines if one.state == "silent"]
+    unread = sum(one.answer == "unreadable" for one in silent)
+    mute = result.counts.unanswered - unread
+    numbers = ((mute, "did not answer"), (unread, "cannot be read"))
     return [f"{number:,} {text}" for number, text in numbers if number]
 
 
