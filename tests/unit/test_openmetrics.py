@@ -116,6 +116,8 @@ def of_fleet() -> str:
             envcheck="1",
             verdict="",
             outcome="pass",
+            findings=[],
+            silent=[],
             machines=[MachineRates(name="a", pairs=2, sends_mb_s=1.0, receives_mb_s=1.0)],
             together=[CollectiveResult(collective="all-reduce", bytes=4, machines=2, bus_mb_s=1.0)],
         ),

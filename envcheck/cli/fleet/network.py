@@ -72,13 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
     from ... import json_text
-    from ...fleet.network import metrics, text
-    from ...reports.metrics import render
+    from ...fleet.network import text
+    from ...fleet.reports import openmetrics
+    from ...reports import metrics
 
     if arguments.format == "json":
         return json_text.render(found)
     if arguments.format == "openmetrics":
-        return render(metrics.families(found))
+        return metrics.render(openmetrics.network(found))
     style = style_for(arguments.output)
     return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
@@ -34,7 +34,9 @@ def judged(folder: Path) -> NetworkResult | None:
         why = f"{NETWORK} cannot be read: {str(error).removeprefix(f'{file}: ')}"
     except Exception as error:  # noqa: BLE001 - whatever is in that file, the machines are judged
         why = f"envcheck crashed on {NETWORK}: {type(error).__name__}: {error}"
-    return NetworkResult(schema=SCHEMA, envcheck=__version__, verdict=why, outcome="could-not-run")
+    nothing: Any = {key: [] for key in ("findings", "silent", "machines", "together")}
+    nothing |= {"schema": SCHEMA, "envcheck": __version__}
+    return NetworkResult(verdict=why, outcome="could-not-run", **nothing)
 
 
 def with_network(machines: Sequence[JudgedMachine], found: NetworkResult) -> list[JudgedMachine]:

@@ -50,9 +50,8 @@ class Judged:
     @property
     def unsteady(self) -> int:
         """Pairs that failed once."""
-        return sum(
-            pair.ok and not all(one.ok for one in pair.plain) for pair in self.pairs.values()
-        )
+        passed = [pair for pair in self.pairs.values() if pair.ok]
+        return sum(not all(one.ok for one in pair.plain) for pair in passed)
 
     def put(self, key: str, machines: Iterable[str], *commands: str, **params: object) -> None:
         cause = CAUSE[key]

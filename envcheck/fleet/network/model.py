@@ -153,10 +153,10 @@ class NetworkResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     envcheck: str
     verdict: str
     outcome: Literal["pass", "warn", "fail", "could-not-run"]
-    findings: list[NetworkFinding] = []
-    silent: list[tuple[list[str], str]] = []
-    machines: list[MachineRates] = []
-    together: list[CollectiveResult] = []
+    findings: list[NetworkFinding]
+    silent: list[tuple[list[str], str]]
+    machines: list[MachineRates]
+    together: list[CollectiveResult]
     tested_at: str = ""
     unsteady: int = 0
     together_reason: str = ""

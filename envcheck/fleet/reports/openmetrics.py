@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ...reports import metrics
 from ...reports.metrics import Sample
 from ..model import FleetResult, JudgedMachine
-from ..network import metrics as network_metrics
+from ..network.model import NetworkResult
 
 
 def render(result: FleetResult) -> str:
@@ -29,7 +29,7 @@ def _families(result: FleetResult) -> Iterator[tuple[str, Sequence[Sample]]]:
         found.setdefault("slower_ratio", []).append(Sample(slow.below, labels))
     yield from found.items()
     if result.network is not None:
-        yield from network_metrics.families(result.network)
+        yield from network(result.network)
 
 
 def _of_machine(machine: JudgedMachine, named: dict[str, str]) -> Iterator[tuple[str, Sample]]:
@@ -43,3 +43,18 @@ def _of_machine(machine: JudgedMachine, named: dict[str, str]) -> Iterator[tuple
         labels = {**named, "code": one.code, "cause": one.cause, "level": one.level}
         labels["degrades"] = "yes" if one.degrades else ""
         yield "findings", Sample(max(1, len(one.devices)), labels)
+
+
+def network(result: NetworkResult) -> Iterator[tuple[str, Sequence[Sample]]]:
+    tested = [(one, {"machine": one.name}) for one in result.machines if one.pairs]
+    yield "network_failed_pairs", [Sample(one.failed, labels) for one, labels in tested]
+    for name, field in (("send", "sends_mb_s"), ("receive", "receives_mb_s")):
+        rates = [(getattr(one, field), labels) for one, labels in tested]
+        samples = [Sample(rate * 1e6, labels) for rate, labels in rates if rate is not None]
+        yield f"network_{name}_bytes_per_second", samples
+    collectives = [
+        Sample(one.bus_mb_s * 1e6, {"collective": one.collective, "message": str(one.bytes)})
+        for one in result.together
+        if one.bus_mb_s is not None
+    ]
+    yield "network_bus_bytes_per_second", collectives
