@@ -184,7 +184,7 @@ class NetworkLab:
 
         def watch() -> None:
             mark = f'"round {wanted}"'.encode()
-            while not self.over.wait(0.02):
+            while not self.over.wait(0.1):
                 if any(mark in _written(process) for process in self.processes(pid)):
                     for process in self.processes(pid):
                         with suppress(OSError):

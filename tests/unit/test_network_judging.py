@@ -70,14 +70,16 @@ class Simulated:
         first = NetworkRun(schema=1, engine="ansible", passes=[self._pass(plan, again=False)])
         second = planning.second(first)
         again = [[(self._place(second, a), self._place(second, b)) for a, b in one]
-                 for one in second.rounds]  # fmt: skip
+                 for one in second.pairs]  # fmt: skip
         self.flaky = 0.0
         last = self._pass(again, again=True, named=second.named)
-        together = msgspec.structs.replace(last, together=second.together)
+        together = msgspec.structs.replace(
+            last, together=[second.peers[one][0] for one in second.together]
+        )
         return msgspec.structs.replace(first, passes=[*first.passes, together])
 
     def _place(self, second: planning.SecondPass, place: int) -> int:
-        return self.names.index(second.machines[place][0])
+        return self.names.index(second.peers[place][0])
 
     def _pass(self, plan: list[list[tuple[int, int]]], *, again: bool, named: int = 10**6) -> Pass:
         reports: dict[int, list[PairReport]] = {one: [] for one in range(len(self.names))}

@@ -22,8 +22,10 @@ def test_a_machine_that_hangs_is_not_waited_for_once_the_others_have_answered(
     clock = [100.0]
     monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
     asked: list[dict[str, bool]] = []
+    slots: list[bool] = []
 
     def ask(members: Members, names: list[str] | None) -> None:
+        slots.append('"slot":2.0' in members.asked.arguments[-1])
         asked.append(dict.fromkeys(names or [], True))
         if names is None:
             members.put("drained", [], "not-asked", "Slurm has it as drained")
@@ -48,10 +50,29 @@ def test_a_machine_that_hangs_is_not_waited_for_once_the_others_have_answered(
         "hung": "timed-out",
     }
     assert asked[1:] == [{"a": True, "b": True}]
+    assert slots == [False, True], "the second pass needs no rehearsal"
     assert running.read(tmp_path) == found
     assert {why for _, why in result.result(found).silent} >= {"Slurm has it as drained"}
     assert cli.run(["fleet", "network", "--from", str(tmp_path)]) == ExitCode.COULD_NOT_LOOK
     assert "Slurm has it as drained" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("rounds", "ends"), [(2, True), (10, False)])
+def test_machines_that_go_on_together_are_given_the_time_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int, ends: bool
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
+    peers = running.Peers(FleetFolder(tmp_path), Asked([], 60.0), lambda _: None)
+    peers.rounds = rounds
+    for name in ("a", "b"):
+        peers.put(name, [], "not-asked", ENDED)
+    peers.keep("a", [], ANSWER % b"b")
+    with peers.ending():
+        clock[0] += 25
+        peers.tick()
+        peers.keep("b", [], ANSWER % b"a")
+    assert (peers.found["b"].outcome == "timed-out") == ends
 
 
 def test_a_fleet_in_which_no_pair_came_together_is_no_result(tmp_path: Path) -> None:

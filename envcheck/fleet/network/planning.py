@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from .judged import Judged
 from .judging import judge
-from .model import NetworkRun
+from .model import Answer, NetworkRun
 
 _TRIES = 3  # pairs of a machine that is suspected
 
 
 class SecondPass(msgspec.Struct, frozen=True, kw_only=True):
-    """machines: (name, address) of those that take part. rounds: pairs of their places in that list. named:
-    the first round in which they take the interface that leads to the others, as the remedy would have it."""
+    """The collector's request. peers: (name, address) of those that take part. pairs, together: by their
+    places in that list, pairs of each round. named: the first round in which they take the interface that
+    leads to the others, as the remedy would have it. slot: seconds of a round."""
 
-    machines: list[tuple[str, str]]
-    rounds: list[list[tuple[int, int]]]
+    peers: list[tuple[str, str]]
+    pairs: list[list[tuple[int, int]]]
     named: int
-    together: list[str]
+    together: list[int]
+    slot: float
+
+
+def slot(answers: Mapping[str, Answer]) -> float:
+    """Seconds of a round; 0 where none is known."""
+    return max((one.facts.slot for one in answers.values()), default=0.0)
 
 
 def second(run: NetworkRun) -> SecondPass:
@@ -53,10 +60,11 @@ def second(run: NetworkRun) -> SecondPass:
     places = {name: place for place, name in enumerate(names)}
     plain = in_rounds(pairs)
     return SecondPass(
-        machines=[(name, answers[name].facts.reached_at or name) for name in names],
-        rounds=[[(places[a], places[b]) for a, b in one] for one in plain + in_rounds(misnamed)],
+        peers=[(name, answers[name].facts.reached_at or name) for name in names],
+        pairs=[[(places[a], places[b]) for a, b in one] for one in plain + in_rounds(misnamed)],
         named=len(plain),
-        together=healthy if len(healthy) > 1 else [],
+        together=[places[name] for name in healthy] if len(healthy) > 1 else [],
+        slot=slot(answers),
     )
 
 

@@ -21,7 +21,8 @@ from . import planning
 from .model import SCHEMA, Answer, NetworkRun, Pass
 
 LIMIT = 64 << 20  # bytes of network.json
-_GRACE = 25.0  # seconds for a machine to answer once most of the others have
+_GRACE = 10.0  # seconds for a machine to answer once most of the others have, beside rounds' time
+_TOGETHER = 8  # rounds' time of those that go on together
 _PORTS = (20000, 30000)  # below those that Linux gives to connections
 _MARGIN = 360.0  # seconds of a machine's deadline for a framework's import
 
@@ -34,7 +35,10 @@ class _Enough(Exception):
 
 
 class Peers(Members):
-    """Machines that test the network together: their answers are kept here, not in a file each."""
+    """Machines that test the network together: their answers are kept here, not in a file each.
+    rounds: whose time may lie between their answers."""
+
+    rounds = 2
 
     def __init__(self, folder: FleetFolder, asked: Asked, on_outcome: OnOutcome) -> None:
         super().__init__(folder, asked, on_outcome)
@@ -51,9 +55,9 @@ class Peers(Members):
             self.put(name, groups, "answered")
 
     def tick(self) -> None:
-        slot = max((one.facts.slot for one in self.answers.values()), default=0.0)
+        between = _GRACE + self.rounds * planning.slot(self.answers)
         most = 0 < len(self._open()) <= len(self.answers)
-        if most and time.monotonic() - self._latest > _GRACE + 2 * slot:
+        if most and time.monotonic() - self._latest > between:
             raise _Enough
 
     @contextmanager
@@ -88,29 +92,26 @@ def run(
         encoded = msgspec.json.encode({"network": request, "probes": ["nvml", "cuda"]}).decode()
         asked = Asked([*words, f"--request={encoded}"], deadline + _MARGIN, for_each=True)
         members = Peers(folder, asked, on_outcome)
+        members.rounds += _TOGETHER * bool(request["together"])
         with members.ending():
             ask(members, names)
         return Pass(members=list(members.found.values()), answers=members.answers)
 
-    first = one_pass({"peers": PEERS, "pairs": None, "named": 0, "together": []}, None)
+    first = one_pass({"peers": PEERS, "pairs": None, "named": 0, "together": [], "slot": 0}, None)
     found = NetworkRun(schema=SCHEMA, engine=engine, passes=[first])
     _write(folder, found)
     _check(first)
     plan = planning.second(found)
-    if not plan.rounds and not plan.together:
+    if not plan.pairs and not plan.together:
         return found
     say(
-        f"the second pass: {sum(map(len, plan.rounds))} pairs again,"
+        f"the second pass: {sum(map(len, plan.pairs))} pairs again,"
         f" then {len(plan.together)} machines together"
     )
-    names = [name for name, _address in plan.machines]
-    request = {
-        "peers": plan.machines,
-        "pairs": plan.rounds,
-        "named": plan.named,
-        "together": [names.index(name) for name in plan.together],
-    }
-    again = msgspec.structs.replace(one_pass(request, names), together=plan.together)
+    names = [name for name, _address in plan.peers]
+    together = [names[place] for place in plan.together]
+    again = one_pass(msgspec.structs.asdict(plan), names)
+    again = msgspec.structs.replace(again, together=together)
     found = NetworkRun(schema=SCHEMA, engine=engine, passes=[first, again])
     _write(folder, found)
     return found

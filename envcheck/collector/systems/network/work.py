@@ -1,5 +1,6 @@
 """The program of one machine, in the target's interpreter: see the package."""
 
+import gc
 import os
 import time
 
@@ -62,8 +63,10 @@ class _Step(object):
 def work(params, tell):
     """params: {"name", "peers": [[name, address]], "pairs": [[[a, b]]] of each round, None: the circle's,
     "named": the first round in which they use the interface that leads to the others, whatever their names
-    say, "together": [index], "port", "gpus": number, "patience": seconds until the others are there}."""
+    say, "together": [index], "slot": seconds of a round, 0 where a rehearsal gives them, "port", "gpus":
+    number, "patience": seconds until the others are there}."""
     began = time.monotonic()
+    gc.disable()  # it costs a sixth of the import, and its marks copy pages in each child
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     torch, problem = framework.load("torch")
     if torch is None:
@@ -103,7 +106,7 @@ class _Machine(object):
         patience = params["patience"]
         common = {"machines": len(self._peers), "patience": patience, "index": self._index}
         steps = []
-        needs = self._rehearse()
+        needs = params["slot"] or self._rehearse()
         if self._index in hubs:
             port = params["port"] + hubs.index(self._index)
             spec = dict(common, port=port, quiet=_QUIET + 2 * imported)
@@ -125,7 +128,8 @@ class _Machine(object):
             time.sleep(_PAUSE)
 
     def _rehearse(self):
-        """Seconds for a round, by one on this machine's loopback while the others do the same."""
+        """Seconds for a round, by one on this machine's loopback while the others do the same: where they
+        share its cores, a round takes half of it, since each machine then works for one end."""
         began, port = time.monotonic(), self._params["port"] + 5
         if self._gpus:
             return 20.0  # NCCL joins no GPU with itself
@@ -138,7 +142,7 @@ class _Machine(object):
         if failed:
             raise CouldNotRun("it fails with itself, without a network: %s" % failed[0]["reason"])
         self.loopback = steps[0].report().get("sent", {})
-        return min(_LONGEST, max(_SHORTEST, 1.0 + time.monotonic() - began))
+        return min(_LONGEST, max(_SHORTEST, 1.0 + (time.monotonic() - began) / 2))
 
     def _step(self, function, spec, seconds, environ=None):
         return _Step(self._torch, function, spec, seconds, environ)
