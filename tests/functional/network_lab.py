@@ -63,7 +63,6 @@ def name_of(number: int) -> str:
 class NetworkLab:
     def __init__(self, hosts: SshHosts, count: int) -> None:
         self.hosts, self.count = hosts, count
-        self._watched: list[threading.Thread] = []
         self.over = threading.Event()
         self.holders = [self._hold("switch")]
         self._run(0, "ip link add br0 type bridge", "ip link set br0 up", "ip link set lo up")
@@ -191,8 +190,7 @@ class NetworkLab:
                             os.kill(process, signal.SIGSTOP)
                     return
 
-        self._watched.append(threading.Thread(target=watch, daemon=True))
-        self._watched[-1].start()
+        threading.Thread(target=watch, daemon=True).start()
 
     def processes(self, holder: int) -> list[int]:
         """Those in its network but for the holder."""

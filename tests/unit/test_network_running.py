@@ -57,22 +57,18 @@ def test_a_machine_that_hangs_is_not_waited_for_once_the_others_have_answered(
     assert "Slurm has it as drained" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("rounds", "ends"), [(2, True), (10, False)])
 def test_machines_that_go_on_together_are_given_the_time_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int, ends: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = [100.0]
-    monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(running.time, "monotonic", lambda: 100.0)
     peers = running.Peers(FleetFolder(tmp_path), Asked([], 60.0), lambda _: None)
-    peers.rounds = rounds
-    for name in ("a", "b"):
-        peers.put(name, [], "not-asked", ENDED)
+    peers.put("b", [], "not-asked", ENDED)
     peers.keep("a", [], ANSWER % b"b")
-    with peers.ending():
-        clock[0] += 25
+    monkeypatch.setattr(running.time, "monotonic", lambda: 125.0)
+    with pytest.raises(running._Enough):
         peers.tick()
-        peers.keep("b", [], ANSWER % b"a")
-    assert (peers.found["b"].outcome == "timed-out") == ends
+    peers.rounds = 10
+    peers.tick()
 
 
 def test_a_fleet_in_which_no_pair_came_together_is_no_result(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -106,7 +106,7 @@ class NetworkRun(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: int
     engine: str
-    passes: list[Pass]
+    passes: Annotated[list[Pass], msgspec.Meta(min_length=1)]
 
 
 class NetworkFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

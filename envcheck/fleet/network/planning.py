@@ -77,10 +77,9 @@ def in_rounds(pairs: Iterable[tuple[str, str]]) -> list[list[tuple[str, str]]]:
     """Rounds in which no machine has two pairs."""
     rounds: list[list[tuple[str, str]]] = []
     for pair in pairs:
-        for one in rounds:
-            if not any(set(pair) & set(other) for other in one):
-                one.append(pair)
-                break
+        free = [one for one in rounds if not any(set(pair) & set(other) for other in one)]
+        if free:
+            free[0].append(pair)
         else:
             rounds.append([pair])
     return rounds

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +59,10 @@ class Peers(Members):
         if most and time.monotonic() - self._latest > between:
             raise _Enough
 
-    @contextmanager
-    def ending(self) -> Iterator[None]:
-        try:
-            yield
-        except _Enough:
-            reason = "no answer, and the others' have all come"
-            for member in self._open():
-                self.put(member.name, member.groups, "timed-out", reason)
+    def give_up(self) -> None:
+        reason = "no answer, and the others' have all come"
+        for member in self._open():
+            self.put(member.name, member.groups, "timed-out", reason)
 
     def _open(self) -> list[Member]:
         return [member for member in self.found.values() if member.reason == ENDED]
@@ -93,8 +88,10 @@ def run(
         asked = Asked([*words, f"--request={encoded}"], deadline + _MARGIN, for_each=True)
         members = Peers(folder, asked, on_outcome)
         members.rounds += _TOGETHER * bool(request["together"])
-        with members.ending():
+        try:
             ask(members, names)
+        except _Enough:
+            members.give_up()
         return Pass(members=list(members.found.values()), answers=members.answers)
 
     first = one_pass({"peers": PEERS, "pairs": None, "named": 0, "together": [], "slot": 0}, None)
@@ -147,6 +144,4 @@ def read(path: Path) -> NetworkRun:
         raise UsageError(f"{file}: {error.strerror}") from None
     except json_text.NotReadable as error:
         raise UsageError(f"{file}: {error}") from None
-    if not found.passes:
-        raise UsageError(f"{file}: it has no pass")
     return found
