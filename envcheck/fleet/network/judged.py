@@ -15,7 +15,7 @@ from .pairs import Pair, of_machines, put_together
 class Judged:
     """findings: in the order of their weight. bad: machines that are named. cut: pairs. silent: {machine: why
     nothing is known of it}. open: pairs of machines that are not named. suspects: machines that were tried
-    again. is_last: both passes are in, and what is slow was measured twice. links: {why their links' rates were not judged: machines}."""
+    again. is_last: both passes are in. links: {why their links' rates were not judged: machines}."""
 
     def __init__(self, run: NetworkRun, silent: dict[str, str], suspects: set[str]) -> None:
         self.silent, self.suspects = silent, suspects
