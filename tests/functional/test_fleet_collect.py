@@ -86,7 +86,7 @@ def test_each_machine_is_asked_and_each_trouble_costs_itself_alone(
         "hung": ("unreachable", "connected, and no word from its sshd"),
         "sleeping": ("timed-out", "no answer within 2 s"),
         "garbage": ("unreadable", 'python3 there said no Snapshot, but "Welcome"'),
-        "old": ("failed", "its Python is 2.7, and 3.6 is needed"),
+        "old": ("failed", "needs Python 3.6 or newer, this is 2.7"),
         "none": ("failed", "there is no python3"),
     }
     for host in hosts.of(*expected):

@@ -13,7 +13,7 @@ from shlex import quote
 import pytest
 from processes import PATIENCE, running_commands, wait_for
 
-from envcheck.fleet.engines import relay
+from envcheck.fleet.engines import Asked, relay
 
 COOKIE = "c00c1e"
 SHELLS = {
@@ -51,14 +51,13 @@ def sleeps() -> list[bytes]:
 def start(
     sh: list[str], python: Path | str, deadline: float, script: bytes = b""
 ) -> subprocess.Popen[bytes]:
-    line = relay.shell(quote(str(python)), [], COOKIE, deadline)
-    given = relay.before(script, COOKIE, 1 << 20)
+    line = relay.shell(quote(str(python)), Asked([], deadline), COOKIE, 1 << 20)
     process = subprocess.Popen(
         [*sh, "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(given)
+    process.stdin.write(script)
     process.stdin.close()
     process.stdin = None
     return process

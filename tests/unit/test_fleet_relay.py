@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import base64
-import json
-import zlib
+import gzip
 
 import pytest
 
-from envcheck.fleet.engines import relay
+from envcheck.fleet.engines import Asked, relay
 from envcheck.fleet.engines.outcomes import of_relayed
 
 COOKIE = "envcheck-0123"
 
 
-def packed(
-    output: bytes, outcome: str = "exited", code: int | None = 0, printed: str = ""
-) -> bytes:
-    shown = json.dumps({"outcome": outcome, "code": code, "said": printed})
-    data = base64.b64encode(zlib.compress(output))
-    return b"\n@%s begin %s\n%s\n@%s end\n" % (
-        COOKIE.encode(),
-        shown.encode(),
-        data,
-        COOKIE.encode(),
-    )
+def packed(output: bytes, code: int = 0, printed: str = "") -> bytes:
+    data = base64.encodebytes(gzip.compress(output))
+    mark = b"@%s" % COOKIE.encode()
+    end = f"{printed}\n{code}\n".encode()
+    return b"\n%s begin\n%s%s end %s%s over\n" % (mark, data, mark, end, mark)
 
 
 def test_an_answer_is_found_among_what_others_print() -> None:
@@ -38,29 +31,19 @@ def test_an_answer_is_found_among_what_others_print() -> None:
     [
         (b"\n@envcheck-0123 timed-out\n", "timed-out", "no answer within 60 s"),
         (packed(b"x" * 1001), "unreadable", "the answer is longer than a Snapshot may be"),
-        (packed(b"", "flooded", None), "unreadable", "the answer is longer than a Snapshot may be"),
         (
             packed(b"", code=2, printed="envcheck-collector: /opt/tf: there is nothing\n"),
             "failed",
             "/opt/tf: there is nothing",
         ),
-        (packed(b"", code=-9), "failed", "the collector exited with status -9"),
-        (b"\n@envcheck-0123 old 2.7\n", "failed", "its Python is 2.7, and 3.6 is needed"),
+        (packed(b"", code=137), "failed", "the collector exited with status 137"),
         (b"\n@envcheck-0123 none\n", "failed", "there is no python3"),
-        (
-            b"\n@envcheck-0123 not-started 'Cannot allocate memory'\n",
-            "failed",
-            "no process can be started: Cannot allocate memory",
-        ),
         (packed(b"{}")[:-30], "unreadable", "the answer is cut off"),
-        (packed(b"{}").replace(b"begin {", b"begin ["), "unreadable", "the answer is damaged"),
-        (
-            b"@envcheck-0123 begin {}\n!!!\n@envcheck-0123 end",
-            "unreadable",
-            "the answer is damaged",
-        ),
+        (packed(b"{}").replace(b"AA", b"ZZ"), "unreadable", "the answer is damaged"),
+        (packed(b"{}").replace(b"\n0\n", b"\nno\n"), "unreadable", "the answer is damaged"),
+        (b"@envcheck-0123 begin\n!!!\n@envcheck-0123 end", "unreadable", "the answer is cut off"),
         (b"@envcheck-0123 \xff\xfe", "unreadable", "the answer is cut off"),
-        (b"", "unreadable", "what came is no answer"),
+        (b"", "unreadable", "python3 there said nothing"),
     ],
 )
 def test_what_is_no_snapshot_is_told_with_its_reason(
@@ -75,6 +58,6 @@ def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
 
 
 def test_the_command_quotes_what_it_is_given() -> None:
-    line = relay.shell("python3", ["--target", "/a b/$(x)'"], COOKIE, 60.0)
+    line = relay.shell("python3", Asked(["--target", "/a b/$(x)'"], 60.0), COOKIE)
     assert "'/a b/$(x)'\"'\"''" in line and "\n" not in line
     assert f"| head -c {relay.LARGEST};" in line

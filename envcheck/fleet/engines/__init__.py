@@ -18,12 +18,13 @@ class Asked(NamedTuple):
     """What is asked of each machine. arguments: of the one-file collector: ``["--level", "quick",
     "--target", "/opt/tf"]``. deadline: seconds that a machine may take, once it was reached. python: the
     interpreter there. for_each: the arguments name the machine and all that are asked, as NAME and PEERS,
-    which the engine fills in."""
+    which the engine fills in. afterwards: a command for the machine's shell, whose output follows."""
 
     arguments: Sequence[str]
     deadline: float
     python: str = "python3"
     for_each: bool = False
+    afterwards: str = ""
 
     def filled(self, name: str, peers: Sequence[tuple[str, str]]) -> Asked:
         """For one machine. peers: (name, address) of each."""

@@ -10,7 +10,6 @@ import msgspec
 
 from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
-from ...facts import snapshot as snapshots
 from ..folder import Outcome
 from . import outcomes, relay
 from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
@@ -32,14 +31,13 @@ def ask(
 
 
 class _AskAnswer(msgspec.Struct):
-    """What our action says of one machine: the file of its answer, or what came in place of one. full: why
-    no answer can be kept on this machine here."""
+    """What our action says of one machine: the file of its answer, and what came on standard error. endless:
+    there is no file of what it sent. full: why no answer can be kept on this machine here."""
 
     answer: str = ""
-    garbage: bool = False
     words: str = ""
     rc: int | None = None
-    size: int = 0
+    endless: bool = False
     full: str = ""
 
 
@@ -51,18 +49,15 @@ class _Collecting:
 
     def variables(self) -> dict[str, str]:
         """What the playbook needs to know."""
-        asked, limit = self._members.asked, snapshots.LIMIT
+        asked = self._members.asked
         script = self._work / "collector.py"
-        whole = single_file.build_script(plugins.probe_files())
-        script.write_bytes(relay.before(whole, self._cookie, limit))
+        script.write_bytes(single_file.build_script(plugins.probe_files()))
         answers = self._work / "answers"
         answers.mkdir()
         deadline = asked.deadline + max(_CONNECTING + relay.MARGIN, asked.deadline / 4)
-        command = relay.shell("@PYTHON@", asked.arguments, self._cookie, asked.deadline)
         return {
             "envcheck_script": str(script),
-            "envcheck_command": command,
-            "envcheck_mark": f"@{self._cookie} ",
+            "envcheck_command": relay.shell("@PYTHON@", asked, self._cookie),
             "envcheck_answers": str(answers),
             "envcheck_timeout": f"{deadline:.0f}",
         }
@@ -104,10 +99,10 @@ class _Collecting:
                 path.unlink()
             except OSError as error:
                 return "unreadable", f"its answer: {error.strerror}"
-            relayed = relay.read(answer, self._cookie, snapshots.LIMIT)
-            return outcomes.of_relayed(relayed, deadline) or relayed.output
-        if reply.garbage:
-            return outcomes.of_garbage(reply.words, reply.rc, reply.size)
+            relayed = relay.read(answer, self._cookie)
+            return outcomes.of_relayed(relayed, deadline, reply.words, reply.rc) or relayed.output
+        if reply.endless:
+            return outcomes.of_relayed(relay.Relayed("flooded"), deadline) or b""
         # ansible-core 2.14 has no flag for it
         if event.timed_out or "in the expected time frame" in event.words:
             return "timed-out", f"no answer within {deadline:g} s"

@@ -12,7 +12,7 @@ import msgspec
 
 from ... import data, safe_text
 from ..folder import Outcome
-from .relay import LARGEST, Relayed
+from .relay import Relayed
 
 _LONGEST = 200  # characters of foreign words
 _READ = 10_000  # characters in which the last words are looked for
@@ -47,8 +47,11 @@ def of_words(words: str, outcome: Outcome) -> tuple[Outcome, str]:
     return outcome, last or "Ansible does not say why"
 
 
-def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
-    """What became of a machine whose answer is no Snapshot; None where it may be one."""
+def of_relayed(
+    relayed: Relayed, deadline: float, errors: str = "", code: int | None = None
+) -> tuple[Outcome, str] | None:
+    """What became of a machine whose answer is no Snapshot; None where it may be one. errors, code: of the
+    connection."""
     if relayed.outcome == "exited" and relayed.code == 0:
         return None
     if relayed.outcome == "timed-out":
@@ -57,21 +60,16 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
         return "unreadable", "the answer is longer than a Snapshot may be"
     if relayed.outcome == "none":
         return "failed", "there is no python3"
-    if relayed.outcome == "old":
-        version = safe_text.one_line(relayed.words)[:_LONGEST]
-        return "failed", f"its Python is {version}, and 3.6 is needed"
-    if relayed.outcome == "not-started":
-        return "failed", f"no process can be started: {_last(relayed.words)}"
     if relayed.outcome == "exited":
         words = _last(relayed.words).removeprefix("envcheck-collector: ")
         return "failed", words or f"the collector exited with status {relayed.code}"
-    return "unreadable", _last(relayed.words) or "what came is no answer"
+    if relayed.outcome == "damaged":
+        return "unreadable", relayed.words
+    return _of_garbage(f"{relayed.words}\n{errors}", code)
 
 
-def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
-    """What became of a machine that answered these words (of ``size`` bytes), and not what it was asked."""
-    if size >= LARGEST:
-        return "unreadable", "the answer is longer than a Snapshot may be"
+def _of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
+    """What became of a machine that answered these words, and not what it was asked."""
     found = _known(words)
     if found is not None:
         return found

@@ -20,7 +20,6 @@ from .slurm_nodes import SlurmNodeState
 AT_ONCE = 32
 IMMEDIATE = 15.0  # seconds that Slurm has to start a job on a node
 LAUNCH = 30.0  # seconds from a job's start to its first process
-LIMIT = 16 << 20  # bytes of an answer: a large machine's has one megabyte
 
 # Of the user's environment, what would change how srun passes on what comes.
 _FORMS = re.compile(r"(?:SLURM|SRUN)_(?:LABELIO|STD\w{1,20}MODE|INPUT|OUTPUT|ERROR|MULTI_PROG|PTY)")
@@ -136,7 +135,7 @@ def command(
             words.append(f"--gres=gpu:{node.gpus}")
     words += question.options
     words += ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node.name}", f"--job-name={job}"]
-    there = relay.shell(quote(asked.python), asked.arguments, cookie, asked.deadline)
+    there = relay.shell(quote(asked.python), asked, cookie)
     return [*words, "sh", "-c", f"echo {mark(cookie)}; {there}"]
 
 

@@ -67,7 +67,7 @@ class _SlurmRun:
                 scancel = [str(tools.scancel), f"--name={job}"]
                 ending.callback(processes.run, scancel, deadline=20.0, env=tools.environ)
             given = work / "collector.py"
-            given.write_bytes(relay.before(script, self._cookie, slurm.LIMIT))
+            given.write_bytes(script)
             processes.run_many(
                 commands,
                 at_once=self._question.at_once,
@@ -82,23 +82,18 @@ class _SlurmRun:
             )
 
     def _ended(self, node: SlurmNodeState, result: Any) -> None:
-        if slurm.mark(self._cookie).encode() not in result.stdout[: slurm.LIMIT].splitlines():
+        if slurm.mark(self._cookie).encode() not in result.stdout.splitlines():
             self._put(node, *slurm.not_started(node, result, self._question))
             return
-        relayed = relay.read(result.stdout, self._cookie, slurm.LIMIT)
-        deadline = self.members.asked.deadline
-        found = outcomes.of_relayed(relayed, deadline)
+        relayed = relay.read(result.stdout, self._cookie)
         if result.outcome == "timeout":
-            found = "timed-out", f"no answer within {deadline:g} s"
-        elif result.outcome == "flooded" or len(result.stdout) >= relay.LARGEST:
-            found = outcomes.of_relayed(relay.Relayed("flooded"), deadline)
-        elif relayed.outcome == "damaged":
-            found = slurm.lost(result) or found
+            relayed = relay.Relayed("timed-out")
         elif relayed.outcome == "garbled":
-            output = result.stdout[-4000:].decode("utf-8", "replace")
-            own = output.rpartition(slurm.mark(self._cookie))[2]
-            own = own.strip() or slurm.srun_words(result.stderr)
-            found = slurm.lost(result) or outcomes.of_garbage(own, result.code, len(result.stdout))
+            own = relayed.words.rpartition(slurm.mark(self._cookie))[2].strip()
+            relayed = relayed._replace(words=own or slurm.srun_words(result.stderr))
+        found = outcomes.of_relayed(relayed, self.members.asked.deadline, code=result.code)
+        if relayed.outcome in ("damaged", "garbled"):
+            found = slurm.lost(result) or found
         if found is not None:
             self._put(node, *found)
         else:

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import base64
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ... import json_text
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
 from .. import folder as fleet_folder
 from ..engines import Asked
-from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
+from ..engines.ansible import Inventory
 from ..engines.ansible_collect import ask
 from ..engines.collecting import Members
+from ..engines.relay import one_line
 from ..folder import FleetFolder, Member
 from .planning import Surveyed, interpreters
 
-DEADLINE = 120.0  # seconds that a machine may take for its Snapshot
-
-_PYTHONS = CONTENT / "pythons.yml"
-_NO_PYTHONS = "what Pythons it has could not be asked"
+DEADLINE = 120.0  # seconds that a machine may take
+_MARK = b"\n@envcheck python "
 
 
 def look(folder: FleetFolder, inventory: Inventory, say: Callable[[str], None]) -> list[Surveyed]:
     """Every machine of the inventory, in its order; only where asked. Raises EnvcheckError."""
-    say("asking the machines what they are")
-    asked = Members(folder, Asked(["--level=quick"], DEADLINE), lambda member: None)
+    script = base64.b64encode(probe.script().encode()).decode()
+    pythons = f"SCRIPT=$(echo {script} | base64 -d); {one_line('pythons.sh')}"
+    asked = _Survey(folder, Asked(["--level=quick"], DEADLINE, afterwards=pythons))
     with asked.roster("ansible"):
         ask(asked, inventory, say)
-    members = list(asked.found.values())
-    answered = [member.name for member in members if member.outcome == "answered"]
-    say("asking the machines for their Pythons")
-    pythons = _pythons(inventory, answered) if answered else {}
-    return [_surveyed(folder, member, pythons) for member in members]
+    return [asked.surveyed(member) for member in asked.found.values()]
 
 
 def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Path) -> Inventory:
@@ -47,42 +41,26 @@ def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Pat
     return inventory._replace(sources=[*inventory.sources, str(path)])
 
 
-class _PythonsAnswer(msgspec.Struct):
-    """What our action says of a machine: each Python's path, and its answer."""
+class _Survey(Members):
+    """After a machine's Snapshot, each of its Pythons' path and answer follows."""
 
-    pythons: list[tuple[str, str]]
+    def __init__(self, folder: FleetFolder, asked: Asked) -> None:
+        super().__init__(folder, asked, lambda member: None)
+        self._pythons: dict[str, list[list[str]]] = {}
 
+    def keep(self, name: str, groups: list[tuple[str, str]], answer: bytes) -> None:
+        snapshot, *pythons = answer.split(_MARK)
+        texts = (one.decode("utf-8", "replace").partition("\n") for one in pythons)
+        self._pythons[name] = [[path, printed] for path, _, printed in texts]
+        super().keep(name, groups, snapshot)
 
-def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """What each machine answered about its Pythons."""
-    found: dict[str, list[tuple[str, str]]] = {}
-
-    def on_event(event: Event) -> None:
-        if event.event == "result" and event.state == "ok":
-            with suppress(json_text.NotReadable):
-                answer = json_text.read(event.answer.encode(), _PythonsAnswer)
-                found[event.host] = answer.pythons
-
-    with tempfile.TemporaryDirectory(prefix="envcheck-") as folder:
-        tree: dict[str, Any] = {"hosts": {name: {} for name in names}}
-        asked = added(inventory, "envcheck_answered", tree, Path(folder))
-        variables = {
-            "envcheck_hosts": "envcheck_answered",
-            "envcheck_python_script": probe.script(),
-        }
-        run_playbook(_PYTHONS, asked, variables, on_event)
-    return found
-
-
-def _surveyed(
-    folder: FleetFolder, member: Member, pythons: Mapping[str, list[tuple[str, str]]]
-) -> Surveyed:
-    if member.outcome != "answered":
-        return Surveyed(member.name, None, [], member.reason or member.outcome)
-    try:
-        snapshot = snapshots.load(fleet_folder.read(folder.file(member.name)))
-    except snapshots.SnapshotError as error:
-        return Surveyed(member.name, None, [], str(error))
-    if member.name not in pythons:
-        return Surveyed(member.name, None, [], _NO_PYTHONS)
-    return Surveyed(member.name, snapshot, interpreters(member.name, pythons[member.name]))
+    def surveyed(self, member: Member) -> Surveyed:
+        if member.outcome != "answered":
+            return Surveyed(member.name, None, [], member.reason or member.outcome)
+        try:
+            snapshot = snapshots.load(fleet_folder.read(self.folder.file(member.name)))
+        except snapshots.SnapshotError as error:
+            return Surveyed(member.name, None, [], str(error))
+        return Surveyed(
+            member.name, snapshot, interpreters(member.name, self._pythons[member.name])
+        )

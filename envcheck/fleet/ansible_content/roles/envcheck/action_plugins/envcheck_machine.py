@@ -3,7 +3,7 @@
 install: look whether it is installed already; copy what is missing of the bundle; install envcheck from it in
 a directory of its own; run `envcheck install`, a transaction that the doctor of that machine verifies; remove
 the copied packages. rollback: go back to the version before. uninstall: remove what install brought, envcheck
-itself included. pythons: ask which Pythons there are.
+itself included.
 
 Nothing is needed there but a shell, sha256sum and a Python that the bundle is for. The scripts are in files/.
 """
@@ -42,8 +42,6 @@ class ActionModule(ActionBase):
         self._host = str((task_vars or {}).get("inventory_hostname", "machine"))
         self._lines = []
         do = self._task.args.get("do", "install")
-        if do == "pythons":
-            return self._pythons()
         count = len((task_vars or {}).get("ansible_play_hosts_all") or [self._host])
         stopped = self._stopped(count)
         if stopped:
@@ -257,19 +255,6 @@ class ActionModule(ActionBase):
             ' cd && rmdir -- "$FOLDER" 2>/dev/null; :'
         )
         self._sh(script, "clear", become=False, FOLDER=self._task.args.get("staging") or "")
-
-    def _pythons(self):
-        """Each Python's path, and its answer as probe_script.py has it."""
-        script = (FILES / "pythons.sh").read_text(encoding="utf-8")
-        asked = self._task.args.get("script") or ""
-        done = self._sh(script, "pythons", SCRIPT=asked)
-        found = []
-        for line in done["stdout"].splitlines():
-            if line.startswith(_MARK + "python "):
-                found.append([line[len(_MARK + "python ") :], ""])
-            elif found and line.startswith("@envcheck{@"):
-                found[-1][1] = line
-        return {"changed": False, "envcheck": {"result": "asked", "pythons": found}}
 
 
 def _bound_memory():

@@ -5,10 +5,8 @@ interpreter that the inventory names. Nothing is written on the machine, where t
 
     - envcheck_ask:
         script: /path/on/the/controller.py
-        arguments: [--level, quick]
         command: "( … python3 … ) | head -c …"    # what the machine's sh gets; @PYTHON@: its Python
         values: {"@NAME@": …}    # what takes the place of such a JSON string in it
-        mark: "@mark "     # which is in every answer of the script, and in nothing else
         answers: /a/directory/on/the/controller   # becomes answers/NUMBER, which the result names
 """
 
@@ -25,6 +23,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 MEMORY = 3 << 30  # bytes of address space: for a machine that sends without an end
+LARGEST = 16 << 20  # bytes of an answer
 CANDIDATES = ("python3", "/usr/libexec/platform-python")
 
 
@@ -52,17 +51,12 @@ class ActionModule(ActionBase):
             executed = self._exec(command, script)
             output = executed["stdout"].encode("utf-8", "surrogateescape")
         except MemoryError:
-            answer = {"garbage": True, "rc": 0, "words": "", "size": MEMORY}
-            return dict(result, changed=False, envcheck=answer)
-        if args["mark"] not in executed["stdout"]:
-            words = output[-1000:].decode("utf-8", "replace") + "\n" + executed["stderr"][-1000:]
-            answer = {"garbage": True, "rc": executed["rc"], "words": _printable(words)}
-            answer["size"] = len(output)
-        else:
-            try:
-                answer = {"answer": self._keep(args["answers"], output), "rc": executed["rc"]}
-            except OSError as error:
-                answer = {"full": error.strerror}
+            return dict(result, changed=False, envcheck={"endless": True})
+        answer = {"words": executed["stderr"][-1000:], "rc": executed["rc"]}
+        try:
+            answer["answer"] = self._keep(args["answers"], output[:LARGEST])
+        except OSError as error:
+            answer["full"] = error.strerror
         return dict(result, changed=False, envcheck=answer)
 
     def _python(self, task_vars):
@@ -126,7 +120,3 @@ def _bound_memory():
 
 def _reading(command):
     return "{ %s; }" % command
-
-
-def _printable(words):
-    return words.encode("utf-8", "replace").decode("utf-8")
