@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 import urllib3
 
 from ... import safe_text
@@ -34,54 +33,6 @@ _HINTS = {
 }
 
 
-class NodeTaint(msgspec.Struct, rename="camel", omit_defaults=True):
-    key: str
-    value: str = ""
-    effect: str = ""
-    time_added: datetime | None = None
-
-
-class NodeCondition(msgspec.Struct, rename="camel"):
-    type: str
-    status: str
-    last_transition_time: str | None = None
-
-
-class NodeMetadata(msgspec.Struct, rename="camel"):
-    name: str
-    resource_version: str
-    labels: dict[str, str] | None = None
-
-
-class NodeSpec(msgspec.Struct):
-    taints: list[NodeTaint] | None = None
-
-
-class NodeStatus(msgspec.Struct):
-    capacity: dict[str, str] | None = None
-    conditions: list[NodeCondition] | None = None
-
-
-class Node(msgspec.Struct):
-    """Of a Node, what is needed here."""
-
-    metadata: NodeMetadata
-    spec: NodeSpec
-    status: NodeStatus
-
-
-class _PageMetadata(msgspec.Struct, rename={"further": "continue"}):
-    further: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _PageMetadata
-    items: list[Node]
-
-
-Kind = TypeVar("Kind")
-
-
 class _Conflict(CouldNotLook):
     """Somebody else has changed the node since it was read."""
 
@@ -93,30 +44,31 @@ class KubernetesNodes:
         self._core = core  # kubernetes.client.CoreV1Api
         self.now = datetime.now(timezone.utc)  # of the latest answer
 
-    def node(self, name: str) -> Node:
-        return self._ask(Node, "read_node", name)
+    def node(self, name: str) -> Any:
+        """Of type kubernetes.client.V1Node."""
+        return self._ask("read_node", name)
 
-    def set_conditions(self, node: Node, health: NodeHealth) -> None:
+    def set_conditions(self, node: Any, health: NodeHealth) -> None:
         """Kubernetes merges conditions by their type: those of others stay."""
         before = {(one.type, one.status): one for one in node.status.conditions or []}
         conditions = []
         for kind, problem in health.conditions().items():
             status, now = _STATUS.get(problem, "Unknown"), _written(self.now)
             old = before.get((kind, status))
-            since = old.last_transition_time if old is not None else now
+            since = old.last_transition_time if old is not None else None
             condition = {
                 "type": kind,
                 "status": status,
                 "reason": f"Envcheck{health.state.title()}",
                 "message": health.sentence,
                 "lastHeartbeatTime": now,
-                "lastTransitionTime": since,
+                "lastTransitionTime": _written(since) if since else now,
             }
             conditions.append(condition)
         change = {"status": {"conditions": conditions}}
-        self._ask(Node, "patch_node_status", node.metadata.name, change)
+        self._ask("patch_node_status", node.metadata.name, change)
 
-    def set_taint(self, node: Node, health: NodeHealth, percent: float) -> str:
+    def set_taint(self, node: Any, health: NodeHealth, percent: float) -> str:
         """Add or remove the taint by slurm_drain's rule; what became of it, in a sentence."""
         name = node.metadata.name
         if health.state == "broken":
@@ -130,12 +82,13 @@ class KubernetesNodes:
 
     def nodes(self) -> dict[str, SlurmNodeState]:
         """As slurm_drain takes them: a node with our taint is a drained one."""
-        page = self._ask(_Page, "list_node", limit=PAGE)
-        found = page.items
-        while token := page.metadata.further:
-            page = self._ask(_Page, "list_node", limit=PAGE, _continue=token)
-            found += page.items
-        return {row.name: row for row in map(_row, found)}
+        found: dict[str, SlurmNodeState] = {}
+        token = None
+        while token != "":
+            page = self._ask("list_node", limit=PAGE, _continue=token)
+            found |= {row.name: row for row in map(_row, page.items)}
+            token = page.metadata._continue or ""
+        return found
 
     def update(self, node: str, **settings: str) -> None:
         """Add the taint (State="DRAIN", Reason=…) or remove it (State="RESUME")."""
@@ -144,26 +97,27 @@ class KubernetesNodes:
             current = self.node(node)
             taints = [one for one in current.spec.taints or [] if one.key != TAINT]
             if settings["State"] == "DRAIN":
-                taints.append(NodeTaint(TAINT, code, "NoSchedule", self.now))
+                added = {"timeAdded": _written(self.now), "effect": "NoSchedule"}
+                taints.append({"key": TAINT, "value": code, **added})
             change = {
                 "metadata": {"resourceVersion": current.metadata.resource_version},
-                "spec": {"taints": msgspec.to_builtins(taints)},
+                "spec": {"taints": taints},
             }
             try:
-                self._ask(Node, "patch_node", node, change)
+                self._ask("patch_node", node, change)
                 return
             except _Conflict:
                 if not left:
                     raise
 
-    def _ask(self, kind: type[Kind], verb: str, *arguments: Any, **options: Any) -> Kind:
+    def _ask(self, verb: str, *arguments: Any, **options: Any) -> Any:
         from kubernetes.client.exceptions import ApiException
 
-        options |= {"_preload_content": False, "_request_timeout": ANSWER}
+        ask = getattr(self._core, f"{verb}_with_http_info")
         try:
-            answer = getattr(self._core, verb)(*arguments, **options)
-            self.now = parsedate_to_datetime(answer.headers["Date"])
-            return msgspec.json.decode(answer.data, type=kind)
+            answer, _, headers = ask(*arguments, _request_timeout=ANSWER, **options)
+            self.now = parsedate_to_datetime(headers["Date"])
+            return answer
         except ApiException as error:
             refusal = _Conflict if error.status == 409 else CouldNotLook
             words = f"{error.status} {safe_text.one_line(str(error.reason))[:100]}"
@@ -173,7 +127,7 @@ class KubernetesNodes:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             words = safe_text.one_line(str(error))[:200]
             raise CouldNotLook(f"Kubernetes' API server gives no answer: {words}") from None
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise CouldNotLook("what answers is no API server of Kubernetes") from None
 
 
@@ -193,14 +147,14 @@ def connect() -> KubernetesNodes:
     return KubernetesNodes(client.CoreV1Api())
 
 
-def has_gpus(node: Node) -> bool:
+def has_gpus(node: Any) -> bool:
     """Whether Kubernetes knows of GPUs on a node, working or not."""
     labels, capacity = node.metadata.labels or {}, node.status.capacity or {}
     offered = any(name.startswith(_RESOURCES) for name in capacity)
     return offered or any(labels.get(name) == "true" for name in _LABELS)
 
 
-def _row(node: Node) -> SlurmNodeState:
+def _row(node: Any) -> SlurmNodeState:
     ours = next((one for one in node.spec.taints or [] if one.key == TAINT), None)
     state, since, reason = "IDLE", None, ""
     if ours is not None:
