@@ -95,8 +95,8 @@ def _fleet(arguments: argparse.Namespace) -> int:
             folder = FleetFolder(directory)
             demos = {name: _packaged(name).read_bytes() for name in simulated.DEMOS}
             simulated.write(folder, demos)
-            arguments.exit_zero, arguments.fail_on = True, "fail"
-            return shown.show(folder, folder.members(), arguments)
+            arguments.exit_zero, arguments.fail_on, arguments.expect = True, "fail", None
+            return shown.show(directory, arguments)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None
 

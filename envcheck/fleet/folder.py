@@ -118,20 +118,17 @@ class FleetFolder:
         return [found[name] for name in hosts.natural(found)]
 
     def _listed(self) -> list[Member]:
-        """A machine for each file. Of two files of one machine (a.json, %61.json) neither is used."""
+        """A machine for each file; of two files of one machine (%61.json, a.json) the last one is read."""
         self._others.clear()  # files come and go
         paths = self._snapshots()
         self._find_looks({path.stem for path in paths if not _LOOK.fullmatch(path.stem)})
         looks = {path for several in self._looks.values() for path in several}
-        found: dict[str, list[Path]] = {}
         for path in paths:
-            if path in looks:
-                continue
-            # of a name that is not UTF-8, the bytes are shown
-            name = unquote(os.fsencode(path.stem).decode("utf-8", "backslashreplace"))
-            found.setdefault(name, []).append(path)
-        self._others = {name: files[0] for name, files in found.items()}
-        return [_of_files(name, found[name]) for name in hosts.natural(found)]
+            if path not in looks:
+                # of a name that is not UTF-8, the bytes are shown
+                name = unquote(os.fsencode(path.stem).decode("utf-8", "backslashreplace"))
+                self._others[name] = path
+        return [Member(name=name) for name in hosts.natural(self._others)]
 
     def _snapshots(self) -> list[Path]:
         """Without what macOS leaves beside a file."""
@@ -155,13 +152,6 @@ class FleetFolder:
 
 def unreadable(member: Member, reason: str) -> Member:
     return msgspec.structs.replace(member, outcome="unreadable", reason=reason)
-
-
-def _of_files(name: str, paths: list[Path]) -> Member:
-    if len(paths) == 1:
-        return Member(name=name)
-    names = ", ".join(path.name for path in paths)
-    return unreadable(Member(name=name), f"{len(paths)} files are of it, keep one: {names}")
 
 
 def read(path: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""Judges the machines of a fleet: each Snapshot as the doctor does, in processes side by side."""
+"""Judges a machine of a fleet: its Snapshot as the doctor does, and the rates of all its Snapshots."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
+import msgspec
 from msgspec.structs import replace
 
 from .. import safe_text
@@ -26,39 +27,17 @@ from ..reports import machine_page
 from ..reports.machine import GpuGroup, MachineDescription, facts
 from ..reports.model import Report, build
 from . import folder as fleet_folder
-from .folder import FleetFolder, Member, file_name
+from .folder import Member, file_name
 from .groups import problems
 from .model import JudgedMachine
 from .products import product
-from .work import ToJudge, unanswered, unreadable
-from .workers import side_by_side
-
-# A process of their own costs as much as judging so many machines.
-_WORTH_A_PROCESS = 16
 
 
-def judged(
-    folder: FleetFolder,
-    members: Sequence[Member],
-    profile: Profile | None = None,
-    pages: Path | None = None,
-) -> Iterator[JudgedMachine]:
-    """Every machine, in the members' order, judged by processes: a Snapshot that kills one costs itself
-    alone. pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be
-    written, CouldNotLook where no process can be started."""
-    work = [
-        ToJudge(member=member, files=[str(path.absolute()) for path in folder.files(member.name)])
-        for member in members
-        if member.outcome == "answered"
-    ]
-    cores = len(os.sched_getaffinity(0))
-    processes = max(1, min(cores, len(work) // _WORTH_A_PROCESS))
-    answers = side_by_side(work, processes, profile, pages and pages.absolute())
-    try:
-        for member in members:
-            yield next(answers) if member.outcome == "answered" else unanswered(member)
-    finally:
-        answers.close()
+class ToJudge(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine that answered, and the files of its Snapshots."""
+
+    member: Member
+    files: list[str]
 
 
 def judge_files(
@@ -113,6 +92,20 @@ def _uuids(view: SnapshotView) -> list[str]:
     """Of the GPUs, where they were not redacted."""
     found = [known(gpu.uuid) or "" for gpu in gpus_of(view)]
     return [uuid for uuid in found if uuid and "<" not in uuid]
+
+
+def unanswered(member: Member) -> JudgedMachine:
+    return JudgedMachine(
+        name=member.name,
+        state="silent",
+        answer=member.outcome,
+        reason=safe_text.one_line(member.reason),
+        groups=member.groups,
+    )
+
+
+def unreadable(member: Member, reason: str) -> JudgedMachine:
+    return unanswered(fleet_folder.unreadable(member, reason))
 
 
 def judge_snapshot(

@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 
 from ..checks.registry import all_checks
-from .judging import judge_files
+from .judging import ToJudge, judge_files, unreadable
 from .model import JudgedMachine
-from .work import LONGEST, READY, JudgedLine, JudgeTask, ToJudge, unreadable
+from .workers import NO_PAGE, READY, JudgeTask
 
 # Bytes of address space: a hostile Snapshot of 64 MiB, decoded, must not take the machine's memory.
 _MEMORY = 3 << 30
+_LONGEST = 1 << 19  # bytes of a judged machine: with sixteen GPUs it has a third of that
 
 
 def main() -> None:
@@ -26,31 +27,26 @@ def main() -> None:
     all_checks()
     gc.freeze()
     _write(READY)
-    for work in task.work:
-        _write(_line(work, task))
-
-
-def _line(work: ToJudge, task: JudgeTask) -> bytes:
     pages = Path(task.pages) if task.pages else None
-    trouble = ""
-    try:
-        machine = judge_files(work, task.profile, pages)
-    except OSError as error:
-        machine = judge_files(work, task.profile)
-        trouble = f"{pages}: {error.strerror or error}"
-    return _encoded(machine, work, trouble)
+    for work in task.work:
+        try:
+            machine = judge_files(work, task.profile, pages)
+        except OSError as error:
+            sys.stderr.write(f"{pages}: {error.strerror or error}\n")
+            sys.exit(NO_PAGE)
+        _write(_encoded(machine, work))
 
 
-def _encoded(machine: JudgedMachine, work: ToJudge, trouble: str) -> bytes:
+def _encoded(machine: JudgedMachine, work: ToJudge) -> bytes:
     try:
-        line = msgspec.json.encode(JudgedLine(machine, trouble))
+        line = msgspec.json.encode(machine)
     except UnicodeEncodeError:  # half of a surrogate pair
         reason = "it contains text that is not Unicode"
     else:
-        if len(line) <= LONGEST:
+        if len(line) <= _LONGEST:
             return line
-        reason = f"its findings and facts are larger than {LONGEST >> 10} KiB"
-    return msgspec.json.encode(JudgedLine(unreadable(work.member, reason), trouble))
+        reason = f"its findings and facts are larger than {_LONGEST >> 10} KiB"
+    return msgspec.json.encode(unreadable(work.member, reason))
 
 
 def _write(line: bytes) -> None:

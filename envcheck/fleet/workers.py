@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter, deque
@@ -18,8 +19,14 @@ from ..attributes.model import Attribute
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes
+from .folder import FleetFolder, Member
+from .judging import ToJudge, unanswered, unreadable
 from .model import JudgedMachine
-from .work import READY, JudgedLine, JudgeTask, ToJudge, unreadable
+
+READY = b"ready"
+NO_PAGE = 73  # the exit status of a process that cannot write a page
+# A process of their own costs as much as judging so many machines.
+_WORTH_A_PROCESS = 16
 
 # Seconds that a machine may take, and a process until it is ready. One takes some milliseconds.
 DEADLINE = 120.0
@@ -34,6 +41,38 @@ _START = (
     "from envcheck.fleet import worker\n"
     "worker.main()\n"
 )
+
+
+class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process reads on its standard input."""
+
+    work: list[ToJudge]
+    pages: str | None = None
+    profile: Profile | None = None
+
+
+def judged(
+    folder: FleetFolder,
+    members: Sequence[Member],
+    profile: Profile | None = None,
+    pages: Path | None = None,
+) -> Iterator[JudgedMachine]:
+    """Every machine, in the members' order, judged by processes: a Snapshot that kills one costs itself
+    alone. pages: a directory for a page NAME.html of each machine. Raises UsageError where a page cannot be
+    written, CouldNotLook where no process can be started."""
+    work = [
+        ToJudge(member=member, files=[str(path.absolute()) for path in folder.files(member.name)])
+        for member in members
+        if member.outcome == "answered"
+    ]
+    cores = len(os.sched_getaffinity(0))
+    processes = max(1, min(cores, len(work) // _WORTH_A_PROCESS))
+    answers = side_by_side(work, processes, profile, pages and pages.absolute())
+    try:
+        for member in members:
+            yield next(answers) if member.outcome == "answered" else unanswered(member)
+    finally:
+        answers.close()
 
 
 def side_by_side(
@@ -104,11 +143,7 @@ class _Share:
                 if not self._ready:
                     self._ready = line == READY
                     continue
-                judged = msgspec.json.decode(line, type=JudgedLine)
-                if judged.trouble:
-                    name = judged.machine.name
-                    raise UsageError(f"the page of {name} cannot be written: {judged.trouble}")
-                yield self._open.popleft(), judged.machine
+                yield self._open.popleft(), msgspec.json.decode(line, type=JudgedMachine)
             if ended:
                 break
         if ended and self._open:
@@ -118,6 +153,8 @@ class _Share:
 
     def _after(self, result: Any) -> Iterator[tuple[int, JudgedMachine]]:
         """Go on with another process: the machine at which one ended is tried once more."""
+        if self._ready and result.code == NO_PAGE:
+            raise UsageError(f"a page cannot be written: {safe_text.one_line(result.tail(1))}")
         self._failed += not self._ready
         own_fault = not self._ready and result.outcome == "exited" and result.code >= 0
         if own_fault or self._failed > 2:

@@ -83,9 +83,7 @@ class WrittenSlurm:
         self._rows.write_text("".join(f"{row}\n" for row in rows))
         self._asked = folder / "asked"
         executable(folder / "sinfo", f"cat {quote(str(self._rows))}")
-        drained = (
-            r"s/^\(gpu07|[^|]*|[^|]*\)|[^|]*|\([^|]*|[^|]*\)|.*/\1|drained|\2|2026-11-23T06:00:00|"
-        )
+        drained = r"s/^\(gpu07|[^|]*|[^|]*\)|[^|]*|\([^|]*|[^|]*|[^|]*\)|.*/\1|drained|\2|2026-11-23T06:00|"
         executable(
             folder / "scontrol",
             f'[ "$1" = --oneliner ] || printf "%s\\n" "$*" >>{quote(str(self._asked))}\n'

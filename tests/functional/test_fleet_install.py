@@ -15,6 +15,8 @@ from processes import PATIENCE
 from rollout_world import Rollout, results, rollout
 from ssh_hosts import Host
 
+from envcheck.fleet.engines.ansible import CONTENT
+
 pytestmark = pytest.mark.fleet
 
 ENVS = "$HOME/.local/share/envcheck/envs"
@@ -80,7 +82,6 @@ def test_run_again_it_goes_on_with_what_is_left(world: Rollout) -> None:
 
 
 def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> None:
-    world.fleet("playbook", tmp_path / "mine")
     fit = world.keep / "envcheck_fit.yaml"
     argv = [
         "ansible-playbook",
@@ -93,7 +94,7 @@ def test_the_playbook_alone_does_the_same(world: Rollout, tmp_path: Path) -> Non
     ]
     beside = Path(sys.executable).parent
     done = subprocess.run(
-        [*argv, tmp_path / "mine" / "install.yml"],
+        [*argv, CONTENT / "install.yml"],
         env=environment(
             **(world.home.variables | world.hosts.variables),
             PATH=f"{beside}:{os.environ['PATH']}",
@@ -144,7 +145,7 @@ def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:
         pytest.skip("there is no ansible-lint")
     for name in ("install", "rollback", "uninstall"):
         folder = tmp_path / name
-        world.fleet("playbook", folder)
+        shutil.copytree(CONTENT, folder)
         done = subprocess.run(
             [lint, "--offline", "--nocolor", f"{name}.yml"],
             cwd=folder, env=environment(HOME=str(tmp_path)), capture_output=True, text=True,

@@ -19,7 +19,7 @@ from slurm_prologs import WrittenSlurm, executable, log_of, looks_at, made, run
 
 pytestmark = pytest.mark.fleet
 
-GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8|(null)|Unknown|none"
+GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8|(null)|gpu07|Unknown|none"
 
 
 def call(*words: object) -> None:

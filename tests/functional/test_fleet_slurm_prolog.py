@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from slurm_prologs import WrittenSlurm, fails, log_of, looks_at, made, run
 
-GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8(S:0-1)|(null)|Unknown|none"
+GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8(S:0-1)|(null)|gpu07|Unknown|none"
 
 
 @pytest.mark.parametrize(
     ("row", "variables", "code"),
     [
-        ("gpu07|gpu|up|idle|(null)|(null)|Unknown|none", {}, 0),
-        ("gpu07|gpu|up|idle|nic:2,gpux:1|(null)|Unknown|none", {}, 0),
-        ("gpu07|gpu|up|idle|nic:2,gpu:4|(null)|Unknown|none", {}, 1),
+        ("gpu07|gpu|up|idle|(null)|(null)|gpu07|Unknown|none", {}, 0),
+        ("gpu07|gpu|up|idle|nic:2,gpux:1|(null)|gpu07|Unknown|none", {}, 0),
+        ("gpu07|gpu|up|idle|nic:2,gpu:4|(null)|gpu07|Unknown|none", {}, 1),
         # a job that says so itself; the node is asked about before it is drained, all the same
-        ("gpu07|gpu|up|idle|(null)|(null)|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 0),
-        ("gpu07|gpu|up|idle|gpu:h100:8|(null)|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 1),
+        ("gpu07|gpu|up|idle|(null)|(null)|gpu07|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 0),
+        ("gpu07|gpu|up|idle|gpu:h100:8|(null)|gpu07|Unknown|none", {"SLURM_JOB_GPUS": "0,1"}, 1),
         ("", {}, 0),
     ],
 )
@@ -51,7 +51,7 @@ def test_a_degraded_node_is_reported_and_drained_where_that_is_wanted(
 def test_slurm_is_asked_for_a_nodes_gpus_once_and_not_for_a_job_that_has_some(
     tmp_path: Path,
 ) -> None:
-    WrittenSlurm(tmp_path, "gpu07|gpu|up|idle|(null)|(null)|Unknown|none")
+    WrittenSlurm(tmp_path, "gpu07|gpu|up|idle|(null)|(null)|gpu07|Unknown|none")
     script = made(tmp_path, "echo looked >&2; exit 1")
     run(tmp_path, script)
     (tmp_path / "sinfo").unlink()

@@ -19,10 +19,9 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet import workers
 from envcheck.fleet.folder import FleetFolder
-from envcheck.fleet.judging import judged
+from envcheck.fleet.judging import ToJudge
 from envcheck.fleet.result import result
-from envcheck.fleet.work import ToJudge
-from envcheck.fleet.workers import side_by_side
+from envcheck.fleet.workers import judged, side_by_side
 
 
 @pytest.fixture

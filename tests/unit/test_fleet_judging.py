@@ -12,9 +12,8 @@ from whole import whole
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.groups import grouped
-from envcheck.fleet.judging import judge_files, judge_snapshot
+from envcheck.fleet.judging import ToJudge, judge_files, judge_snapshot
 from envcheck.fleet.model import JudgedMachine
-from envcheck.fleet.work import ToJudge
 
 WELL = snapshots.dump(whole())
 

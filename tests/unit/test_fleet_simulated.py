@@ -6,9 +6,8 @@ import pytest
 import simulated_fleet
 
 from envcheck.facts import snapshot as snapshots
-from envcheck.fleet.judging import judge_snapshot
+from envcheck.fleet.judging import judge_snapshot, unanswered
 from envcheck.fleet.result import result
-from envcheck.fleet.work import unanswered
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.cli.main import run
 from envcheck.exit_codes import ExitCode
 from envcheck.fleet.engines.ansible import Event
 from envcheck.fleet.rollout import waves
@@ -53,14 +52,6 @@ def test_each_end_is_kept_with_its_wave(tmp_path: Path) -> None:
     assert (b.result, b.wave, b.exit_code, b.reason) == ("failed", 2, 5, "no room")
     assert (c.result, c.exit_code) == ("not-begun", 0) and "--max-fail" in run.stopped
     assert worst([a, b, c]) == ExitCode.PUT_BACK
-
-
-def test_the_playbooks_are_copied_with_all_that_they_need(tmp_path: Path) -> None:
-    assert run(["fleet", "playbook", str(tmp_path / "new")]) == 0
-    copied = {str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*.*")}
-    assert {"install.yml", "roles/envcheck/action_plugins/envcheck_machine.py"} <= copied
-    assert not any(name.endswith(".pyc") for name in copied)
-    assert run(["fleet", "playbook", str(tmp_path / "new")]) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from envcheck.fleet.engines import slurm_nodes
 from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 USUAL = """\
-gpu01|a100*|up|idle|gpu:a100:8(S:0-1)|a100,ib|Unknown|none
-gpu01|all|up|idle|gpu:a100:8(S:0-1)|a100,ib|Unknown|none
-gpu02|a100*|up|drained|gpu:8,nic:2|(null)|2026-11-23T06:18:15|GPU 3 fell | off the bus
-login1|test|drain|down*|(null)|(null)|Unknown|Not responding
+gpu01|a100*|up|idle|gpu:a100:8(S:0-1)|a100,ib|gpu01|Unknown|none
+gpu01|all|up|idle|gpu:a100:8(S:0-1)|a100,ib|gpu01|Unknown|none
+gpu02|a100*|up|drained|gpu:8,nic:2|(null)|gpu02|2026-11-23T06:18:15|GPU 3 fell | off the bus
+login1|test|drain|down*|(null)|(null)|login1|Unknown|Not responding
 no row
 |||||||||
 """
@@ -25,7 +25,9 @@ def node(state: str, reason: str = "") -> SlurmNodeState:
 
 def test_nodes_with_all_their_partitions_the_default_first() -> None:
     first, second, third = slurm_nodes.nodes(USUAL)
-    assert first == SlurmNodeState("gpu01", "idle", "", ("a100", "all"), ("a100", "ib"), 8)
+    assert first == SlurmNodeState(
+        "gpu01", "idle", "", ("a100", "all"), ("a100", "ib"), 8, None, "gpu01"
+    )
     assert (second.gpus, second.features, second.reason) == (8, (), "GPU 3 fell | off the bus")
     assert second.since == datetime(2026, 11, 23, 6, 18, 15, tzinfo=timezone.utc)
     assert third.partitions == ("test",)  # takes no jobs, and there is no other
@@ -46,7 +48,7 @@ def test_nodes_with_all_their_partitions_the_default_first() -> None:
     ],
 )
 def test_how_many_gpus_a_node_has(gres: str, count: int) -> None:
-    assert slurm_nodes.nodes(f"n|p|up|idle|{gres}|(null)|Unknown|none")[0].gpus == count
+    assert slurm_nodes.nodes(f"n|p|up|idle|{gres}|(null)|n|Unknown|none")[0].gpus == count
 
 
 @pytest.mark.parametrize("state", ["idle", "MIXED-", "allocated+", "idle$", "something-new"])

@@ -18,7 +18,6 @@ SUBCOMMANDS = {
     "install": "install on many machines, in waves, each verified by its own doctor",
     "rollback": "go back to what was in use before a roll-out, on many machines",
     "uninstall": "remove what a roll-out installed, on many machines",
-    "playbook": "copy the playbooks and roles that `fleet` runs",
 }
 
 EPILOG = """\

@@ -35,20 +35,13 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.folder import FleetFolder
-
     shown.check(arguments)
-    folder = FleetFolder(Path(arguments.directory))
+    path = Path(arguments.directory)
     if asking.wants_to_ask(arguments):
-        asking.ask(arguments, folder.path, quiet=arguments.quiet)
-    elif not folder.path.exists():
+        asking.ask(arguments, path, quiet=arguments.quiet)
+    elif not path.exists():
         raise UsageError(
-            f"{folder.path}: there is no such directory, and no machines were named",
+            f"{path}: there is no such directory, and no machines were named",
             hint="envcheck fleet doctor -i INVENTORY collects from machines first (--slurm: from a cluster)",
         )
-    return shown.show(
-        folder,
-        shown.members(folder),
-        arguments,
-        profile=arguments.expect,
-    )
+    return shown.show(path, arguments)

@@ -34,14 +34,5 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.folder import FleetFolder
-
     shown.check(arguments)
-    folder = FleetFolder(Path(arguments.directory))
-    return shown.show(
-        folder,
-        shown.members(folder),
-        arguments,
-        profile=arguments.expect,
-        since=arguments.since,
-    )
+    return shown.show(Path(arguments.directory), arguments, arguments.since)

@@ -65,39 +65,35 @@ def members(folder: FleetFolder) -> list[Member]:
     return found
 
 
-def show(
-    folder: FleetFolder,
-    members: list[Member],
-    arguments: argparse.Namespace,
-    *,
-    profile: str | None = None,
-    since: Sequence[str] = (),
-) -> ExitCode:
-    """Judge these machines and write what was asked for. since: directories of earlier Snapshots."""
+def show(path: Path, arguments: argparse.Namespace, since: Sequence[str] = ()) -> ExitCode:
+    """Judge the machines of a directory and write what was asked for. since: directories of earlier
+    Snapshots."""
     from ...attributes import profile_reading as reading
+    from ...fleet.folder import FleetFolder
+    from ...fleet.reports import page
     from ...fleet.result import result
 
-    held_against = None if profile is None else reading.read(profile)
+    folder = FleetFolder(path)
+    found = members(folder)
+    profile = None if arguments.expect is None else reading.read(arguments.expect)
     pages = None
     if arguments.format == HTML:
-        pages = folder.path if arguments.output is None else _pages_folder(arguments.output)
-        _check_pages(pages, members)
-    quiet = arguments.quiet
-    before = [_judged_before(one, held_against, quiet=quiet) for one in since]
-    machines, network = judged_machines(folder, members, held_against, pages, quiet=quiet)
-    found = result(machines, before, network)
+        pages = path if arguments.output is None else _pages_folder(arguments.output)
+        page.check(pages, [member.name for member in found])
+    earlier = [FleetFolder(Path(one)) for one in since]
+    before = [_judged(one, members(one), profile, arguments)[0] for one in earlier]
+    machines, network = _judged(folder, found, profile, arguments, pages)
+    whole = result(machines, before, network)
     if pages is None:
-        files.write(arguments.output, _render(found, arguments))
+        files.write(arguments.output, _render(whole, arguments))
     else:
-        _write_pages(found, pages, quiet=arguments.quiet)
-    return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
-
-
-def _judged_before(since: str, profile: Profile | None, *, quiet: bool) -> list[JudgedMachine]:
-    from ...fleet.folder import FleetFolder
-
-    folder = FleetFolder(Path(since))
-    return judged_machines(folder, members(folder), profile, quiet=quiet)[0]
+        try:
+            page.write(whole, pages)
+        except OSError as error:
+            raise UsageError(f"{pages / page.INDEX}: {error.strerror}") from None
+        if not arguments.quiet:
+            files.write(None, f"{pages / page.INDEX}\n")
+    return ExitCode.HEALTHY if arguments.exit_zero else exit_code(whole, arguments.fail_on)
 
 
 def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
@@ -130,34 +126,16 @@ def _pages_folder(output: str) -> Path:
     return path
 
 
-def _check_pages(pages: Path, members: Sequence[Member]) -> None:
-    from ...fleet.reports import page
-
-    page.check(pages, [member.name for member in members])
-
-
-def _write_pages(found: FleetResult, pages: Path, *, quiet: bool) -> None:
-    from ...fleet.reports import page
-
-    try:
-        page.write(found, pages)
-    except OSError as error:
-        raise UsageError(f"{pages / page.INDEX}: {error.strerror}") from None
-    if not quiet:
-        files.write(None, f"{pages / page.INDEX}\n")
-
-
-def judged_machines(
+def _judged(
     folder: FleetFolder,
     members: list[Member],
     profile: Profile | None,
+    arguments: argparse.Namespace,
     pages: Path | None = None,
-    *,
-    quiet: bool,
 ) -> tuple[list[JudgedMachine], NetworkResult | None]:
     """With the result of the directory's network.json, whose problems they have."""
-    from ...fleet.judging import judged
     from ...fleet.network import in_fleet
+    from ...fleet.workers import judged
     from ...reports.progress import StatusLine, with_time
 
     machines: list[JudgedMachine] = []
@@ -167,7 +145,7 @@ def judged_machines(
         return with_time(f"{len(machines)} of {len(members)} machines judged", since, columns)
 
     with StatusLine(sys.stderr) as line:
-        if not quiet:
+        if not arguments.quiet:
             line.show(text)
         for machine in judged(folder, members, profile, pages):
             machines.append(machine)

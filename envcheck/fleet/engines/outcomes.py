@@ -53,7 +53,8 @@ def of_relayed(
     """What became of a machine whose answer is no Snapshot; None where it may be one. errors, code: of the
     connection."""
     if relayed.outcome == "exited" and relayed.code == 0:
-        return None
+        output = relayed.output[-_READ:].decode("utf-8", "replace")
+        return None if relayed.output.startswith(b"{") else _of_garbage(output, 0)
     if relayed.outcome == "timed-out":
         return "timed-out", f"no answer within {deadline:g} s"
     if relayed.outcome == "flooded":

@@ -204,13 +204,6 @@ def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
     return list(dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", nodes).split()))
 
 
-def addresses(tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> list[tuple[str, str]]:
-    """(name, NodeAddr) of these nodes."""
-    rows = tools.says(tools.sinfo, "--Node", "--noheader", "--format=%N|%o")
-    found = dict(line.split("|", 1) for line in rows.split() if "|" in line)
-    return [(node.name, found.get(node.name, node.name)) for node in nodes]
-
-
 def refuse_ours(options: Sequence[str]) -> None:
     for word in options:
         if not word.startswith("-") or word == "-":

@@ -54,7 +54,7 @@ class _SlurmRun:
 
     def ask(self, tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> None:
         job, asked = f"envcheck-{secrets.token_hex(6)}", self.members.asked
-        peers = slurm.addresses(tools, nodes) if asked.for_each else []
+        peers = [(node.name, node.address or node.name) for node in nodes]
         script = single_file.build_script(plugins.probe_files())
         commands = [
             slurm.command(

@@ -16,7 +16,7 @@ from ..folder import Outcome
 
 # For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
 # Times are in TZ.
-FORMAT = "%N|%P|%a|%T|%G|%f|%H|%E"
+FORMAT = "%N|%P|%a|%T|%G|%f|%o|%H|%E"
 
 # At the end of a state: what else Slurm says of the node.
 _FLAGS = "*~#!%$@^-+"
@@ -47,6 +47,7 @@ class SlurmNodeState(NamedTuple):
     features: tuple[str, ...] = ()
     gpus: int = 0
     since: datetime | None = None
+    address: str = ""
 
     @property
     def base(self) -> str:
@@ -71,14 +72,14 @@ def nodes(text: str) -> list[SlurmNodeState]:
     """What `sinfo --Node --noheader --format=FORMAT` says; lines that are no such lines are left out."""
     found: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
-        fields = [field.strip() for field in line.split("|", 7)]
-        if len(fields) == 8 and fields[0]:
+        fields = [field.strip() for field in line.split("|", 8)]
+        if len(fields) == 9 and fields[0]:
             found.setdefault(fields[0], []).append(fields)
     return [_node(name, rows) for name, rows in found.items()]
 
 
 def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
-    _, _, _, state, gres, features, since, reason = rows[0]
+    _, _, _, state, gres, features, address, since, reason = rows[0]
     named = {row[1] for row in rows if row[1] not in _NO_REASON}
     up = {row[1] for row in rows if row[2] == "up" and row[1] not in _NO_REASON} or named
     return SlurmNodeState(
@@ -89,6 +90,7 @@ def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
         features=tuple(f for f in features.split(",") if f not in _NO_REASON),
         gpus=gpus(gres),
         since=_moment(since),
+        address=address,
     )
 
 

@@ -54,7 +54,7 @@ class RolloutRun:
         try:
             end = run_playbook(playbook, inventory, variables, self.on_event)
         finally:
-            for passing in [*self._logs.glob(".failed-*"), *self._logs.glob(".small-*")]:
+            for passing in self._logs.glob(".failed-*"):
                 passing.unlink(missing_ok=True)
             for name in self._begun:
                 if self.ends[name].result == "not-begun":

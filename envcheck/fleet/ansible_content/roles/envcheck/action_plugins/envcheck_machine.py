@@ -11,12 +11,12 @@ Nothing is needed there but a shell, sha256sum and a Python that the bundle is f
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import resource
 import secrets
 import tarfile
-import tempfile
 import time
 from pathlib import Path
 from shlex import quote
@@ -211,30 +211,24 @@ class ActionModule(ActionBase):
             raise AnsibleError("%s: %s" % (place, _last(done)))
         missing = {line.rpartition(": ")[0] for line in done["stdout"].splitlines()} & {*listed}
         sizes = {name: (bundle / name).stat().st_size for name in ["bundle.json", *sorted(missing)]}
-        small = [name for name, size in sizes.items() if size < SMALL]
-        self._connection.put_file(str(self._packed(bundle, small)), place + "/.small.tar")
-        for name in sizes:
-            if name not in small:
-                self._connection.put_file(str(bundle / name), place + "/" + name)
-        script = (
-            'cd "$PLACE" && umask 022 && tar -xf .small.tar && rm .small.tar &&'
-            " chmod -R u+rwX,go+rX . && sha256sum -c --quiet .sums"
+        small = io.BytesIO()  # they travel as one: each of its own takes a connection
+        with tarfile.open(fileobj=small, mode="w") as tar:
+            for name, size in sizes.items():
+                if size < SMALL:
+                    tar.add(str(bundle / name), arcname=name)
+                else:
+                    self._connection.put_file(str(bundle / name), place + "/" + name)
+        self._low_level_execute_command(
+            "umask 022; tar -xf - -C %s" % quote(place),
+            sudoable=False,
+            in_data=small.getvalue(),
+            executable="/bin/sh",
         )
+        script = 'cd "$PLACE" && chmod -R u+rwX,go+rX . && sha256sum -c --quiet .sums'
         done = self._sh(script, "copied", become=False, PLACE=place)
         if done["rc"] != 0:
             raise AnsibleError("the bundle was not copied whole: %s" % _last(done))
         return sum(sizes.values())
-
-    def _packed(self, bundle, names):
-        """Small files travel as one: each of its own takes a connection. Made once, for all machines."""
-        path = self._logs() / (".small-%s.tar" % _digest([str(bundle), *names])[:16])
-        if not path.exists():
-            handle, made = tempfile.mkstemp(dir=str(path.parent), prefix=".small-")
-            with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
-                for name in names:
-                    tar.add(str(bundle / name), arcname=name)
-            Path(made).replace(path)
-        return path
 
     def _undo(self, do):
         script = (FILES / (do + ".sh")).read_text(encoding="utf-8")
