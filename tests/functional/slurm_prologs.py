@@ -65,8 +65,8 @@ def says(folder: Path, text: str, data: bytes, code: int) -> str:
 
 def fails(folder: Path, code: str, message: str) -> str:
     """A doctor that finds one failure."""
-    finding = {"level": "fail", "message": message}
-    result = {"code": code, "outcome": "fail", "findings": [finding]}
+    finding = {"cause": "x", "headline": "x", "level": "fail", "message": message}
+    result = {"code": code, "area": "x", "title": "x", "outcome": "fail", "findings": [finding]}
     return says(folder, f"FAIL {code} {message}\n", json.dumps({"results": [result]}).encode(), 1)
 
 

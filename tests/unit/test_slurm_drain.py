@@ -14,22 +14,29 @@ from hypothesis import strategies as st
 
 from envcheck.exit_codes import CouldNotLook
 from envcheck.fleet.engines import slurm_drain
-from envcheck.fleet.engines.slurm_drain import Decision, DoctorResult
+from envcheck.fleet.engines.slurm_drain import Decision
 from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 NOW = datetime(2026, 11, 23, 6, 0, tzinfo=timezone.utc)
 
 
-def report(*results: tuple[str, str], message: str = "The GPU is lost.") -> list[DoctorResult]:
-    found = [
-        {"code": code, "outcome": outcome, "findings": [{"level": outcome, "message": message}]}
-        for code, outcome in results
-    ]
-    return slurm_drain.results(json.dumps({"results": found, "schema": 2}).encode())
+def result(code: str, outcome: str, message: str, **more: object) -> dict[str, object]:
+    level = "fail" if outcome == "fail" else "warn"
+    finding = {"cause": "x", "headline": "x", "level": level, "message": message, **more}
+    return {"code": code, "area": "x", "title": "x", "outcome": outcome, "findings": [finding]}
 
 
-FAULT = report(("PCI-001", "pass"), ("GPU-001", "fail"))
-REASON = slurm_drain.reason(FAULT[1:])
+def report(*results: dict[str, object]) -> bytes:
+    return json.dumps({"results": results, "schema": 2}).encode()
+
+
+def found(*results: tuple[str, str]) -> str:
+    every = [result(code, outcome, "The GPU is lost.") for code, outcome in results]
+    return slurm_drain.problem(report(*every), "fail")
+
+
+FAULT = found(("PCI-001", "pass"), ("GPU-001", "fail"))
+REASON = f"envcheck: {FAULT}"
 
 
 class MadeUpSlurmctld:
@@ -73,28 +80,24 @@ class MadeUpSlurmctld:
     def drain(
         self,
         node: str,
-        found: list[DoctorResult],
+        words: str,
         sleep: Callable[[float], None],
         percent: float = 5,
-        degraded: bool = False,
     ) -> Decision:
         now = lambda: self.clock  # noqa: E731
-        return slurm_drain.drain(
-            self, node, found, percent=percent, degraded=degraded, now=now, sleep=sleep
-        )
+        return slurm_drain.drain(self, node, words, percent=percent, now=now, sleep=sleep)
 
     def passes(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
 
 
 def test_what_degrades_a_node_drains_it_only_where_that_is_wanted() -> None:
-    finding = {"level": "warn", "message": "ECC is off.", "degrades": True}
-    results = [{"code": "GPU-022", "outcome": "warn", "findings": [finding]}]
-    results += [{"code": "GPU-024", "outcome": "skipped", "findings": [finding]}]
-    found = slurm_drain.results(json.dumps({"results": results}).encode())
+    warned = result("GPU-022", "warn", "ECC is off.", degrades=True)
+    skipped = result("GPU-024", "skipped", "ECC is off.", degrades=True)
+    assert slurm_drain.problem(report(warned, skipped), "fail") == ""
     cluster = MadeUpSlurmctld(3)
-    assert not cluster.drain("gpu001", found, cluster.passes).done
-    decision = cluster.drain("gpu001", found, cluster.passes, degraded=True)
+    words = slurm_drain.problem(report(warned, skipped), "degraded")
+    decision = cluster.drain("gpu001", words, cluster.passes)
     assert decision == Decision(True, "drained: envcheck: GPU-022 ECC is off.")
 
 
@@ -107,17 +110,17 @@ def test_a_fault_drains_with_a_reason_that_is_known_as_envchecks() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "words",
     [
-        report(("HOST-005", "fail"), ("NET-001", "fail"), ("KRN-008", "fail"), ("X-1", "fail")),
-        report(("GPU-001", "could-not-run"), ("DRV-001", "warn"), ("PCI-001", "skipped")),
-        report(("GPU-017", "fail")),  # a licence server is not this node
-        report(),
+        found(("HOST-005", "fail"), ("NET-001", "fail"), ("KRN-008", "fail"), ("X-1", "fail")),
+        found(("GPU-001", "could-not-run"), ("DRV-001", "warn"), ("PCI-001", "skipped")),
+        found(("GPU-017", "fail")),  # a licence server is not this node
+        found(),
     ],
 )
-def test_nothing_else_drains(found: list[DoctorResult]) -> None:
+def test_nothing_else_drains(words: str) -> None:
     cluster = MadeUpSlurmctld(3)
-    assert not cluster.drain("gpu001", found, cluster.passes).done
+    assert not cluster.drain("gpu001", words, cluster.passes).done
     assert not cluster.drained()
 
 

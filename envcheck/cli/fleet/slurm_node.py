@@ -35,9 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
     decision = slurm_drain.drain(
         slurm_drain.SlurmCommands(os.environ),
         arguments.node,
-        slurm_drain.results(report),
+        slurm_drain.problem(report, arguments.fail_on),
         percent=arguments.limit,
-        degraded=arguments.fail_on == "degraded",
         now=lambda: datetime.now(timezone.utc),
     )
     files.write(None, f"{decision.sentence}\n")

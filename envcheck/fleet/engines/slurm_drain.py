@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from ... import safe_text
+from ... import json_text, safe_text
 from ...exit_codes import UsageError
+from ...reports.results import ReportedResult, fails
 from . import slurm, slurm_nodes
 from .slurm_nodes import SlurmNodeState
 
@@ -32,29 +33,8 @@ _OURS = "envcheck: "
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:()/%+_#*@-]")
 
 
-class _Finding(msgspec.Struct, frozen=True):
-    level: str = ""
-    message: str = ""
-    degrades: bool = False
-
-
-class DoctorResult(msgspec.Struct, frozen=True):
-    """Of the doctor's JSON report, what is needed of one check."""
-
-    code: str
-    outcome: str
-    findings: list[_Finding] = []
-
-    def problems(self, degraded: bool) -> list[str]:
-        """The messages of what a node is drained for."""
-        if self.outcome in ("pass", "skipped"):
-            return []
-        found = [one for one in self.findings if one.level == "fail" or (degraded and one.degrades)]
-        return [one.message for one in found] or [""] * (self.outcome == "fail")
-
-
 class _Report(msgspec.Struct, frozen=True):
-    results: list[DoctorResult]
+    results: list[ReportedResult]
 
 
 class Decision(NamedTuple):
@@ -87,14 +67,15 @@ class SlurmCommands:
         self._tools.says(self._tools.scontrol, "update", *words, deadline=ANSWER)
 
 
-def results(report: bytes) -> list[DoctorResult]:
-    """Of the doctor's JSON report, the checks that a node may be drained for. Raises UsageError."""
+def problem(report: bytes, fail_on: str) -> str:
+    """What of the doctor's JSON report a node is drained for, in words; "" for nothing. fail_on: "fail" or
+    "degraded". Raises UsageError."""
     try:
-        found = msgspec.json.decode(report, type=_Report).results
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        words = safe_text.one_line(str(error))[:200]
-        raise UsageError(f"this is no JSON report of the doctor: {words}") from None
-    return [one for one in found if may_drain(one.code)]
+        found = json_text.read(report, _Report).results
+    except json_text.NotReadable as error:
+        raise UsageError(f"this is no JSON report of the doctor: {error}") from None
+    failed = [one for one in found if may_drain(one.code) and fails(one, fail_on)]
+    return sentence(failed) if failed else ""
 
 
 def may_drain(code: str) -> bool:
@@ -102,17 +83,18 @@ def may_drain(code: str) -> bool:
     return bool(_DRAINS.fullmatch(code)) and code not in _NEVER
 
 
-def reason(failed: Iterable[DoctorResult], degraded: bool = False) -> str:
-    """Slurm's Reason for the failed checks: short, of plain ASCII."""
-    first, *more = failed
-    words = plain(f"{first.code} {first.problems(degraded)[0]}", LONGEST)
-    return f"{_OURS}{words}" + (f" (and {len(more)} more)" if more else "")
+def sentence(results: Sequence[ReportedResult]) -> str:
+    """The first result in words, and how many more there are."""
+    first, *more = results
+    found = sorted(first.findings, key=lambda one: (one.level != "fail", not one.degrades))
+    words = found[0].message if found else first.reason
+    others = f" (and {len(more)} more)" if more else ""
+    return safe_text.one_line(f"{first.code} {words}")[:LONGEST] + others
 
 
-def plain(text: str, longest: int) -> str:
+def plain(text: str) -> str:
     """Letters, digits and harmless signs of ASCII in one line: no quotes, escapes, "=" or brackets."""
-    words = _NOT_PLAIN.sub(" ", text[: 10 * longest].replace("'", "")).split()
-    return " ".join(words)[:longest].rstrip()
+    return " ".join(_NOT_PLAIN.sub(" ", text.replace("'", "")).split())
 
 
 def _is_ours_since(node: SlurmNodeState, moment: datetime) -> bool:
@@ -127,19 +109,17 @@ def limit(nodes: Mapping[str, SlurmNodeState], percent: float) -> int:
 def drain(
     cluster: Slurm,
     node: str,
-    found: Iterable[DoctorResult],
+    found: str,
     *,
     percent: float,
-    degraded: bool = False,
     now: Callable[[], datetime],
     sleep: Callable[[float], None] = time.sleep,
 ) -> Decision:
-    """Drain this node for what failed on it, or (``degraded``) makes it degraded, unless envcheck has
-    drained too many within the hour. Many nodes may do this at the same moment. So each asks again after it
-    has drained itself, and resumes itself where the limit was reached by those before it (by slurmctld's
-    time, then name). Raises CouldNotLook."""
-    failed = [one for one in found if one.problems(degraded)]
-    if not failed:
+    """Drain this node for what was found on it ("": nothing), unless envcheck has drained too many within
+    the hour. Many nodes may do this at the same moment. So each asks again after it has drained itself, and
+    resumes itself where the limit was reached by those before it (by slurmctld's time, then name). Raises
+    CouldNotLook."""
+    if not found:
         return Decision(False, "nothing failed that a node is drained for")
     nodes = cluster.nodes()
     row = nodes.get(node)
@@ -152,7 +132,7 @@ def drain(
             return Decision(False, "NOT drained: another job's prolog found the limit reached")
     if row.is_drained:
         return Decision(True, f"is drained already: {safe_text.one_line(row.reason)}")
-    most, words = limit(nodes, percent), reason(failed, degraded)
+    most, words = limit(nodes, percent), f"{_OURS}{plain(found)}"
     refused = Decision(
         False,
         f"NOT drained, for envcheck has drained {most} of the nodes within the hour, which is its limit:"

@@ -72,8 +72,9 @@ class KubernetesNodes:
         """Add or remove the taint by slurm_drain's rule; what became of it, in a sentence."""
         name = node.metadata.name
         if health.state == "broken":
-            failed = [slurm_drain.DoctorResult(health.code, "fail")]
-            decision = slurm_drain.drain(self, name, failed, percent=percent, now=lambda: self.now)
+            decision = slurm_drain.drain(
+                self, name, health.code, percent=percent, now=lambda: self.now
+            )
             return decision.sentence.replace(_OURS, "").replace("drained", "tainted")
         if health.state == "silent" or not _row(node).is_drained:
             return ""

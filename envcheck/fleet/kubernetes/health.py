@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ... import safe_text
 from ...findings.states import State
 from ...reports.machine import gpu_phrase
 from ...reports.model import Report, status_of
 from ...reports.results import ReportedResult
-from ..engines.slurm_drain import LONGEST, may_drain
+from ..engines.slurm_drain import may_drain, sentence
 
 # The last two explain what fails where this container was not given the GPUs: that is not the node's fault.
 CHECKS = ["driver", "gpu", "pci", "KRN-006", "ENV-009"]
@@ -42,24 +41,15 @@ def judge(report: Report) -> NodeHealth:
     state = status_of(results)
     of_it = [one for one in results if status_of([one]) == state]
     if state in ("broken", "degraded"):
-        return NodeHealth(state, _sentence(of_it), of_it[0].code)
+        return NodeHealth(state, sentence(of_it), of_it[0].code)
     judged = any(one.area == "gpu" and one.outcome in ("pass", "warn") for one in results)
     if state == "healthy" and judged:
         machine = report.machine
         driver = f", driver {machine.driver}" if machine.driver else ""
         return NodeHealth(state, f"{gpu_phrase(machine.gpus)}{driver}: no check failed")
     why = [one for one in report.results if one.outcome == "fail"] or of_it
-    return NodeHealth("silent", f"the GPUs could not be judged: {_sentence(why)}")
+    return NodeHealth("silent", f"the GPUs could not be judged: {sentence(why)}")
 
 
 def _is_of_the_node(result: ReportedResult) -> bool:
     return any(one.cause == _OF_THE_NODE for one in result.findings)
-
-
-def _sentence(results: list[ReportedResult]) -> str:
-    """The first result in words, and how many more there are."""
-    first, *more = results
-    found = sorted(first.findings, key=lambda one: (one.level != "fail", not one.degrades))
-    words = found[0].message if found else first.reason
-    others = f" (and {len(more)} more)" if more else ""
-    return safe_text.one_line(f"{first.code} {words}")[:LONGEST] + others
