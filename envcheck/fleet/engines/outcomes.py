@@ -21,6 +21,10 @@ _SENT_NOTHING = re.compile(
     r"Data could not be sent to remote host [^:]{0,300}:\W{0,9}", re.IGNORECASE
 )
 _DENIED = re.compile(r"permission denied \(([a-z,-]{1,100})\)")
+_TROUBLES: dict[str, tuple[Outcome, str]] = {
+    "flooded": ("unreadable", "the answer is longer than a Snapshot may be"),
+    "none": ("failed", "there is no python3"),
+}
 _BEGINNINGS = (
     "Task failed:",
     "Failed to connect to the host via ssh:",
@@ -57,10 +61,8 @@ def of_relayed(
         return None if relayed.output.startswith(b"{") else _of_garbage(output, 0)
     if relayed.outcome == "timed-out":
         return "timed-out", f"no answer within {deadline:g} s"
-    if relayed.outcome == "flooded":
-        return "unreadable", "the answer is longer than a Snapshot may be"
-    if relayed.outcome == "none":
-        return "failed", "there is no python3"
+    if relayed.outcome in _TROUBLES:
+        return _TROUBLES[relayed.outcome]
     if relayed.outcome == "exited":
         words = _last(relayed.words).removeprefix("envcheck-collector: ")
         return "failed", words or f"the collector exited with status {relayed.code}"
