@@ -15,7 +15,7 @@ from h100 import machine
 from processes import PATIENCE, stretched
 from whole import whole
 
-from envcheck.exit_codes import CouldNotLook
+from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.fleet import workers
 from envcheck.fleet.folder import FleetFolder
@@ -117,6 +117,11 @@ def test_a_process_that_cannot_start_is_one_sentence(
     monkeypatch.setattr(workers, "_START", "import nothing_of_that_name")
     with pytest.raises(CouldNotLook, match="the process that judges machines exited with status 1"):
         list(side_by_side(work(folder), 2))
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(folder: FleetFolder) -> None:
+    with pytest.raises(UsageError, match="a page cannot be written: /no/where: No such file"):
+        list(side_by_side(work(folder), 1, pages=Path("/no/where")))
 
 
 def test_whoever_stops_asking_ends_the_processes(folder: FleetFolder) -> None:

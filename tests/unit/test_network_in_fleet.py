@@ -15,11 +15,11 @@ from test_network_judging import Simulated
 from envcheck.cli.main import run
 from envcheck.exit_codes import ExitCode
 from envcheck.fleet.folder import NETWORK, Member
+from envcheck.fleet.judging import unanswered
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.network.in_fleet import with_network
 from envcheck.fleet.network.result import result as network_result
 from envcheck.fleet.result import result
-from envcheck.fleet.work import unanswered
 
 NAMES = [f"n{one:04d}" for one in range(16)]
 SNAPSHOT = msgspec.json.encode(simulated_fleet.base("Tesla T4", "T4", 1))
