@@ -108,7 +108,9 @@ def test_hostile_words_become_a_short_plain_reason(tmp_path: Path) -> None:
     run(tmp_path, made(tmp_path, fails(tmp_path, "GPU-001", words)))
     (update,) = slurm.updates()
     reason = update.partition("Reason=")[2]
-    assert reason.startswith("envcheck: GPU-001 a x1b 2J x07 (touch") and not (tmp_path / "x").exists()
+    assert (
+        reason.startswith("envcheck: GPU-001 a x1b 2J x07 (touch") and not (tmp_path / "x").exists()
+    )
     assert len(reason) < 230 and not re.search(r"[^ -~]|[\"'\\|`$=]", reason)
 
 
