@@ -45,7 +45,7 @@ def seen(signature: Signature) -> RecordedDot:
         0 <= slot < signature.length for slot in signature.slots
     ):
         raise Unusable(f"its places are not {terms} of {signature.length}")
-    if signature.input_type not in WIDTHS or signature.output_type not in WIDTHS:
+    if signature.input_type not in WIDTHS or signature.output_type not in WIDTHS.keys() - {"e4m3"}:
         raise Unusable("its types are not known")
     if not 0 < len(signature.outputs) <= _MOST_OUTPUTS:
         raise Unusable(f"{len(signature.outputs)} different outputs recorded")

@@ -204,19 +204,3 @@ def test_the_way_round_by_the_host_is_named_with_the_setting_that_asks_for_it() 
 def test_no_rate_of_a_sum_that_is_wrong_or_was_not_timed(trials: tuple[Any, ...]) -> None:
     found = result(machine(*trials, alone()), RATE)
     assert found.outcome == "could-not-run"
-
-
-NAMES = [
-    "ranks", "compared", "wrong", "transports", "algorithm", "bus_1024_mib",
-    "version", "hung", "stages", "warnings", "settings", "wrong_in",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("value", ["x", -1, True, 10**30, ["a"] * 3, "\x1b[31m"], ids=repr)
-def test_no_evidence_breaks_a_check(value: Any) -> None:
-    for name in NAMES:
-        odd: dict[str, Any] = {name: value}
-        wrong = broken("x", **({} if name == "warnings" else odd))
-        for one in (trial(**odd), wrong):
-            for code in (SUM, RATE):
-                assert result(machine(one, alone(), trial(NVLS_OFF, **odd)), code).outcome

@@ -246,17 +246,3 @@ def test_rewrite_is_expected_on_gpus_that_have_tensor_cores_alone() -> None:
     snapshot = replace(seen(run(GRAPH, *both, gpus=[ADDRESSES[0]])), "machine", nvml=old)
     result = judge(snapshot, CODES[GRAPH], "acceleration")
     assert result.outcome == "skipped" and "compute capability 6.1" in reason(result)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [-1, 10**400, float("inf"), "\x1b[31mred", [], ["x" * 5000], True, 2**63, "nan"],
-    ids=lambda value: str(value)[:8],
-)
-def test_hostile_values_are_judged_without_an_error(value: Any) -> None:
-    graph = [variables(f"{AMP}=1"), *ways("session")]
-    for system, trials in ((KERAS, keras()), (TORCH, torch()), (GRAPH, graph)):
-        for one in trials:
-            for key in one.evidence:
-                changed = msgspec.structs.replace(one, evidence={**one.evidence, key: value})
-                assert "unexpectedly" not in reason(judged(system, *put(trials, changed)))

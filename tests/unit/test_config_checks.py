@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from targets import PYTHON, config, config_file, dist, good_snapshot, interpreter, judge, packages
 
-from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
+from envcheck.facts.target import ConfigFile
 from envcheck.findings.model import CheckResult
 
 NGC = "https://pypi.ngc.nvidia.com"
@@ -74,18 +72,3 @@ def test_the_users_own_index_and_that_of_envchecks_environment_stay() -> None:
     )
     undone = " ".join(commands(on(made, traces=[made.path])))
     assert "trusted-host" in undone and "extra-index-url" not in undone
-
-
-TEXT = st.text(max_size=80)
-
-
-@given(TEXT, TEXT, TEXT, st.sampled_from(["pip", "uv"]), st.booleans())
-@settings(max_examples=30, deadline=None)
-def test_foreign_settings_crash_no_check(
-    key: str, value: str, path: str, tool: str, secret: bool
-) -> None:
-    setting = ConfigSetting(section="global", key=key, value=value, credentials=secret)
-    file = ConfigFile(tool=tool, level="user", path=path, mode="0644", settings=[setting])  # type: ignore[arg-type]
-    found = PackagingConfig(files=[file], pyindex_traces=[path])
-    result = judge(good_snapshot(packaging_config=found), "CFG-001", "config")
-    assert "crashed" not in result.reason

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from targets import (
     ABSENT,
     dist,
-    error,
     failed,
     good_snapshot,
     good_target,
@@ -24,7 +23,6 @@ from targets import (
     snapshot,
     system_library,
     tensorflow,
-    with_variables,
 )
 
 from envcheck.checks.fitness import code_for
@@ -35,7 +33,6 @@ from envcheck.facts.target import Environment, ErrorFile, Framework, FrameworkGp
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.model import CheckResult
 
-CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
 VIEW = SnapshotView(good_snapshot())
 
 
@@ -412,25 +409,3 @@ def test_foreign_words_break_no_explanation(line: str) -> None:
 )
 def test_the_wheel_that_brings_a_library(soname: str, cuda: str, wheel: str) -> None:
     assert wheel_of(soname, cuda) == wheel
-
-
-FACT = st.one_of(st.text(max_size=20), st.builds(error, st.text(max_size=20)))
-
-
-@given(
-    FACT,
-    FACT,
-    st.one_of(st.lists(st.text(max_size=9), max_size=4), st.builds(error, st.text(max_size=9))),
-)
-@settings(max_examples=60, deadline=None)
-def test_foreign_builds_crash_no_check(cuda: Any, version: Any, capabilities: Any) -> None:
-    odd = tensorflow(
-        built_cuda=cuda,
-        built_cudnn=version,
-        version=version,
-        built_capabilities=capabilities,
-        gpus=[],
-    )
-    for snap in (good_snapshot(tensorflow=odd), with_variables(CUDA_VISIBLE_DEVICES=str(version))):
-        for code in CODES:
-            assert "crashed" not in judge(snap, code, "framework").reason

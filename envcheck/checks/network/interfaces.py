@@ -95,7 +95,7 @@ def firewall(view: SnapshotView) -> Verdicts:
     network = fill_in("NETWORK", "the machines' own, such as 10.0.0.0/24")
     yield CAUSE["firewall-between-machines"].found(
         evidence=[view.evidence(f"seen.network.{fact}") for fact in ("firewall", "nodes")],
-        commands=[_OPEN[name].format(network=network)],
+        commands=[_OPEN[name].format(network=network)] if name in _OPEN else [],
         firewall=name,
         nodes=known(facts.nodes),
     )
