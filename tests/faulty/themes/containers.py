@@ -7,7 +7,9 @@ from typing import Any
 
 from world.machine import LIB, Machine
 
+from ..changes import both, files, machine
 from ..model import Collection
+from .driver import without_library
 
 FAULTS = Collection("containers and nodes")
 add = FAULTS.add
@@ -87,10 +89,13 @@ def podman(m: Machine, version: str = "4.9.3") -> None:
     )
 
 
-def cdi(m: Machine, version: str = "0.5.0") -> None:
+def cdi(m: Machine, version: str = "0.5.0", last: str = "") -> None:
+    """last: the last GPU's node, where it is another one."""
+    nodes = [f"nvidia{gpu.minor}" for gpu in m.gpus]
+    nodes = [*nodes[:-1], last or nodes[-1]]
     devices = "".join(
-        f'  - name: "{gpu.index}"\n    containerEdits:\n      deviceNodes:\n        - path: /dev/nvidia{gpu.minor}\n'
-        for gpu in m.gpus
+        f'  - name: "{n}"\n    containerEdits:\n      deviceNodes:\n        - path: /dev/{node}\n'
+        for n, node in enumerate(nodes)
     )
     library = f"{LIB}/libcuda.so.{m.driver}"
     m.write(
@@ -102,31 +107,18 @@ def cdi(m: Machine, version: str = "0.5.0") -> None:
     )
 
 
-def _no_permission(m: Machine) -> None:
-    docker(
-        m,
-        says="permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
-        code=1,
-    )
-    m.user = True
-
-
+DENIED = "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock"
 add(
     "this user may not talk to docker",
-    _no_permission,
+    both(lambda m: docker(m, says=DENIED, code=1), machine(user=True)),
     ("CTR-001", r"docker|", r"permission|may not", r"usermod|group|sudo"),
     base="rtx4090",
 )
 
 
-def _cgroups_off(m: Machine) -> None:
-    docker(m)
-    config(m, "no-cgroups = true")
-
-
 add(
     "the toolkit's no-cgroups is set for docker as root",
-    _cgroups_off,
+    both(docker, lambda m: config(m, "no-cgroups = true")),
     ("CTR-005", r"", r"no-cgroups", r"no-cgroups"),
 )
 add(
@@ -137,7 +129,7 @@ add(
 )
 add(
     "podman 3.4 knows nothing of CDI",
-    lambda m: (podman(m, "3.4.4"), cdi(m)),
+    both(lambda m: podman(m, "3.4.4"), cdi),
     ("CTR-006", r"podman|", r"3\.4\.4", r"podman|upgrade|4\.1"),
     base="rtx4090",
     also="CTR-002|CTR-007",
@@ -150,32 +142,23 @@ add(
 )
 
 
-def _gone_node(m: Machine) -> None:
-    podman(m)
-    cdi(m)
-    text = str(m.files["/etc/cdi/nvidia.yaml"])
-    m.write("/etc/cdi/nvidia.yaml", text.replace("/dev/nvidia7", "/dev/nvidia9"))
-
-
 add(
     "the CDI specification names a GPU that is not there",
-    _gone_node,
+    both(podman, lambda m: cdi(m, last="nvidia9")),
     ("CTR-004", r"nvidia\.yaml|", r"/dev/nvidia9", r"nvidia-ctk cdi generate"),
 )
 add(
     "a CDI specification newer than the engine reads",
-    lambda m: (podman(m, "4.9.3"), cdi(m, version="1.0.0")),
+    both(podman, lambda m: cdi(m, version="1.0.0")),
     ("CTR-007", r"nvidia\.yaml|podman|", r"1\.0\.0", r"spec-version|nvidia-ctk cdi|podman"),
 )
 
 
 def _void(m: Machine) -> None:
     for name in ("libcuda", "libnvidia-ml"):
-        m.write(f"{LIB}/{name}.so.1", None)
-        m.write(f"{LIB}/{name}.so.{m.driver}", None)
-    m.write(f"{LIB}/libcuda.so", None)
-    for name in ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"):
-        m.write(f"/dev/{name}", None)
+        without_library(m, name)
+    for path in ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"):
+        m.write(path, None)
     m.write("/usr/bin/nvidia-smi", None)
     m.environment["NVIDIA_VISIBLE_DEVICES"] = "void"
 
@@ -194,17 +177,13 @@ add(
 )
 
 
-def _none_visible(m: Machine) -> None:
-    m.environment["NVIDIA_VISIBLE_DEVICES"] = "none"
-    m.write("/dev/nvidia0", None)
-    m.gpus = []
-    m.cuda_init = "100 -"
-    m.smi_out, m.smi_code = "No devices were found\n", 6
-
-
 add(
     "NVIDIA_VISIBLE_DEVICES=none in a container",
-    _none_visible,
+    both(
+        lambda m: m.environment.update(NVIDIA_VISIBLE_DEVICES="none"),
+        files({"/dev/nvidia0": None}),
+        machine(gpus=[], cuda_init="100 -", smi_out="No devices were found\n", smi_code=6),
+    ),
     (
         "ENV-002|KRN-006|DRV-00[17]|PCI-00\\d",
         r"",

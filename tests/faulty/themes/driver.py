@@ -5,6 +5,7 @@ from __future__ import annotations
 from world.contents import File, Library, Link
 from world.machine import LIB, Machine, module_on_disk
 
+from ..changes import both, files, machine
 from ..model import Collection
 
 FAULTS = Collection("driver and kernel module")
@@ -46,13 +47,6 @@ def gone_from_driver(m: Machine, index: int) -> None:
         gpu.change(index=number)
 
 
-def _secure_boot(m: Machine, line: str) -> None:
-    without_module(m)
-    m.secure_boot = True
-    m.write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
-    m.say(line)
-
-
 def _new_kernel(m: Machine, old: str, new: str) -> None:
     without_module(m)
     m.kernel = new
@@ -76,9 +70,7 @@ def mismatch(m: Machine, libraries: str, on_disk: str | None = None) -> None:
     m.smi_code = 18
 
 
-def _without_uvm(m: Machine) -> None:
-    m.modules.remove("nvidia_uvm")
-    m.cuda_init = "999 -"
+without_uvm = both(lambda m: m.modules.remove("nvidia_uvm"), machine(cuda_init="999 -"))
 
 
 def _forbidden(m: Machine) -> None:
@@ -90,13 +82,6 @@ def _forbidden(m: Machine) -> None:
     m.nvml_first = ["0 nvmlInit - 4 -"]
     m.smi_out, m.smi_code = "Failed to initialize NVML: Insufficient Permissions\n", 4
     m.cuda_init = "100 -"
-
-
-def _two_installations(m: Machine) -> None:
-    m.write("/usr/bin/nvidia-uninstall", "#!/bin/sh\n")
-    for name, kind in (("libcuda", "cuda"), ("libnvidia-ml", "nvml")):
-        m.write(f"/usr/lib64/{name}.so.550.54.14", Library(kind))
-        m.write(f"/usr/lib64/{name}.so.1", Link(f"{name}.so.550.54.14"))
 
 
 def _too_old(m: Machine) -> None:
@@ -118,25 +103,21 @@ def _too_old(m: Machine) -> None:
     )
 
 
-def _blacklisted(m: Machine) -> None:
-    without_module(m)
-    m.write("/etc/modprobe.d/no-gpu.conf", "blacklist nvidia\ninstall nvidia /bin/false\n")
-
-
-def _no_library(m: Machine, name: str) -> None:
+def without_library(m: Machine, name: str) -> None:
     m.write(f"{LIB}/{name}.so.{m.driver}", None)
     m.write(f"{LIB}/{name}.so.1", None)
     m.write(f"{LIB}/libcuda.so", None)
 
 
 def _no_userland(m: Machine) -> None:
-    _no_library(m, "libnvidia-ml")
-    _no_library(m, "libcuda")
+    without_library(m, "libnvidia-ml")
+    without_library(m, "libcuda")
     m.write("/usr/bin/nvidia-smi", None)
     for name in [name for name in m.packages if "compute" in name or "utils" in name]:
         del m.packages[name]
 
 
+KEPT_OUT = "blacklist nvidia\ninstall nvidia /bin/false\n"
 add = FAULTS.add
 add(
     "the module is not loaded (h100)",
@@ -168,7 +149,12 @@ for name, line in (
 ):
     add(
         name,
-        lambda m, line=line: _secure_boot(m, line),
+        both(
+            without_module,
+            machine(secure_boot=True),
+            files({"/sys/kernel/security/lockdown": "none [integrity] confidentiality\n"}),
+            lambda m, line=line: m.say(line),
+        ),
         ("KRN-002", "", r"reject|signed|signature|Secure Boot", r"mokutil|sign"),
         base="rtx4090",
         also="KRN-001|PCI-003",
@@ -199,7 +185,7 @@ add(
 )
 add(
     "nvidia-uvm is not loaded (h100)",
-    _without_uvm,
+    without_uvm,
     ("KRN-007", "", "nvidia.uvm", "nvidia-modprobe|modprobe nvidia.uvm"),
 )
 add(
@@ -216,7 +202,15 @@ add(
 )
 add(
     "a runfile's libraries beside the packages'",
-    _two_installations,
+    files(
+        {
+            "/usr/bin/nvidia-uninstall": "#!/bin/sh\n",
+            "/usr/lib64/libcuda.so.550.54.14": Library("cuda"),
+            "/usr/lib64/libcuda.so.1": Link("libcuda.so.550.54.14"),
+            "/usr/lib64/libnvidia-ml.so.550.54.14": Library("nvml"),
+            "/usr/lib64/libnvidia-ml.so.1": Link("libnvidia-ml.so.550.54.14"),
+        }
+    ),
     ("KRN-005", "", r"550\.54\.14", r"nvidia-uninstall|uninstall|remove"),
 )
 add(
@@ -233,14 +227,14 @@ add(
 )
 add(
     "modprobe.d keeps the module out",
-    _blacklisted,
+    both(without_module, files({"/etc/modprobe.d/no-gpu.conf": KEPT_OUT})),
     ("KRN-00[12]", "", r"blacklist|kept out|modprobe\.d", r"modprobe\.d|blacklist|no-gpu"),
     base="t4",
     also="PCI-003",
 )
 add(
     "no libnvidia-ml",
-    lambda m: _no_library(m, "libnvidia-ml"),
+    lambda m: without_library(m, "libnvidia-ml"),
     ("DRV-00[13]", "", r"libnvidia-ml", r"install|apt|ldconfig"),
     base="t4",
     also="DRV-004|DRV-005",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from world.gpus import HEALTHY_FABRIC
 from world.machine import Machine
 
+from ..changes import both, gpu
 from ..model import Collection
 from .kernel_log import RESET, RMA
 from .pcie import all_or_each
@@ -17,20 +18,8 @@ MANAGER = r"fabric.?manager"
 
 
 def down(m: Machine, index: int, *links: int) -> None:
-    gpu = m.gpu(index)
-    gpu.change(
-        links=[
-            {**link, "active": link["active"] and n not in links}
-            for n, link in enumerate(gpu.links)
-        ]
-    )
-
-
-def errors(m: Machine, index: int, link: int, **counts: int) -> None:
-    gpu = m.gpu(index)
-    gpu.change(
-        links=[{**one, "errors": counts} if n == link else one for n, one in enumerate(gpu.links)]
-    )
+    for n in links:
+        m.gpu(index).links[n]["active"] = False
 
 
 def fabric(
@@ -58,7 +47,7 @@ def fabric(
 
 add(
     "2 of 18 NVLinks of GPU 3 are down",
-    lambda m: down(m, 3, *(4, 5)),
+    lambda m: down(m, 3, 4, 5),
     ("GPU-013|GPU-02[1-6]", "GPU 3\\b", "\\b2\\b|16", f"{RESET}|{RMA}|{MANAGER}"),
 )
 
@@ -81,9 +70,9 @@ add(
 
 
 def _none_anywhere(m: Machine) -> None:
-    for gpu in m.gpus:
-        down(m, gpu.index, *range(18))
-        gpu.change(fabric=("Not Started", 0, 0, 0))
+    for one in m.gpus:
+        down(m, one.index, *range(18))
+        one.change(fabric=("Not Started", 0, 0, 0))
     m.devices = [device for device in m.devices if device.files["class"] != "0x068000"]
     m.services = []
 
@@ -101,15 +90,15 @@ add(
 )
 add(
     "CRC errors on one link",
-    lambda m: errors(m, 4, 11, crc=90210),
+    lambda m: m.gpu(4).links[11].update(errors={"crc": 90210}),
     ("GPU-013", r"GPU 4\b", r"CRC|90.?210|link 11", rf"{RESET}|{RMA}|reseat"),
 )
 
 
 def no_manager(m: Machine) -> None:
     m.services = [path for path in m.services if "fabricmanager" not in path]
-    for gpu in m.gpus:
-        gpu.change(fabric=("In Progress", 0, 0, 0))
+    for one in m.gpus:
+        one.change(fabric=("In Progress", 0, 0, 0))
     m.cuda_init = "802 -"
 
 
@@ -120,14 +109,9 @@ add(
 )
 
 
-def _other_version(m: Machine) -> None:
-    no_manager(m)
-    m.packages["nvidia-fabricmanager-570"] = "570.124.06-1"
-
-
 add(
     "the fabric manager is of another version than the driver",
-    _other_version,
+    both(no_manager, lambda m: m.packages.update({"nvidia-fabricmanager-570": "570.124.06-1"})),
     ("KRN-011", r"", r"570\.124\.06", r"install.*fabricmanager|570\.86\.15"),
 )
 CAUSES = (
@@ -155,6 +139,6 @@ add(
 )
 add(
     "fabric: one GPU failed to register",
-    lambda m: m.gpu(6).change(fabric=("Completed", 999, 0, 0)),
+    gpu(6, fabric=("Completed", 999, 0, 0)),
     (FABRIC, r"GPU 6\b", r"regist|status|Unknown Error|fabric", rf"{RESET}|{MANAGER}"),
 )

@@ -7,6 +7,7 @@ import re
 from world.bases import BASES
 from world.machine import Machine
 
+from ..changes import both, files, gpu
 from ..model import Collection
 
 FAULTS = Collection("kernel log")
@@ -47,42 +48,29 @@ for name, index, number, text, remedy in XIDS:
     )
 
 
-def _recovery(m: Machine, index: int, action: int, words: str) -> None:
-    xid(m, index, 154, f"GPU recovery action changed from 0x0 (None) to 0x{action} ({words})")
-    m.gpu(index).change(recovery_action=action)
-
-
+CHANGED = "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
 add(
     "Xid 154: the driver asks for a reset",
-    lambda m: _recovery(m, 6, 1, "GPU Reset Required"),
+    both(lambda m: xid(m, 6, 154, CHANGED), gpu(6, recovery_action=1)),
     ("KRN-0(08|1[3-6])|GPU-006", at(6), "reset", "gpu-reset|reset"),
     also="GPU-006|KRN-008",
 )
 
 
-def _two(m: Machine) -> None:
-    xid(m, 1, 95, UNCONTAINED)
-    xid(m, 6, 119, GSP.format(6))
-
-
 add(
     "two GPUs with an Xid each",
-    _two,
+    both(lambda m: xid(m, 1, 95, UNCONTAINED), lambda m: xid(m, 6, 119, GSP.format(6))),
     ("KRN-008", r"GPU 1\b|0000:2a", r"Xid 95", RESET),
     ("KRN-008", r"GPU 6\b|0000:ba", r"Xid 119", RESET),
 )
 
 
-def _sxid(m: Machine) -> None:
-    m.say(
-        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 37 LTSSM Fault Up",
-        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine instance 00",
-    )
-
-
 add(
     "a fatal SXid of an NVSwitch",
-    _sxid,
+    lambda m: m.say(
+        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 37 LTSSM Fault Up",
+        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine instance 00",
+    ),
     ("KRN-0(08|1[456])", r"0000:07:00\.0", r"SXid 20034", rf"{RESET}|{RMA}|fabric"),
 )
 add(
@@ -98,40 +86,30 @@ add(
 )
 
 
-def _in_file(m: Machine, path: str, line: str) -> None:
-    m.write("/dev/kmsg", None)
-    text = "".join(
-        f"Nov 21 09:2{n}:11 gpu-07 kernel: [{n + 10:5}.000000] {text}\n"
-        for n, text in enumerate(("Linux version 5.15.0-130-generic", "usb 1-1: new device", line))
-    )
-    m.write(path, text)
-
-
+FELL = (
+    "Nov 21 09:20:11 gpu-07 kernel: [   10.000000] Linux version 5.15.0-130-generic\n"
+    "Nov 21 09:21:11 gpu-07 kernel: [   11.000000] usb 1-1: new device\n"
+    "Nov 21 09:22:11 gpu-07 kernel: [   12.000000] NVRM: Xid (PCI:0000:9a:00): 79, pid='<unknown>', name=<unknown>, "
+    "GPU has fallen off the bus.\n"
+)
 add(
     "Xid 79 in /var/log/kern.log, where /dev/kmsg is closed",
-    lambda m: _in_file(
-        m,
-        "/var/log/kern.log",
-        "NVRM: Xid (PCI:0000:9a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
-    ),
+    files({"/dev/kmsg": None, "/var/log/kern.log": FELL}),
     ("KRN-008|PCI-004", "GPU 4\\b|0000:9a:00", "Xid 79|fallen off", "reboot|power"),
 )
 
 
-def _journal(m: Machine) -> None:
-    m.write("/dev/kmsg", None)
-    m.write("/var/log/journal/0123456789abcdef/system.journal", b"LPKSHHRH")
-    m.write(
-        "/usr/bin/journalctl",
-        "#!/bin/sh\ncat <<'EOF'\n[    1.000000] gpu-07 kernel: Linux version 6.1.0\n"
-        "[   99.000000] gpu-07 kernel: NVRM: Xid (PCI:0000:00:04): 48, pid='<unknown>', name=<unknown>, Double Bit ECC "
-        "Error\nEOF\n",
-    )
-
-
 add(
     "Xid 48 in the journal alone",
-    _journal,
+    files(
+        {
+            "/dev/kmsg": None,
+            "/var/log/journal/0123456789abcdef/system.journal": b"LPKSHHRH",
+            "/usr/bin/journalctl": "#!/bin/sh\ncat <<'EOF'\n[    1.000000] gpu-07 kernel: Linux version 6.1.0\n"
+            "[   99.000000] gpu-07 kernel: NVRM: Xid (PCI:0000:00:04): 48, pid='<unknown>', name=<unknown>, Double Bit ECC "
+            "Error\nEOF\n",
+        }
+    ),
     ("KRN-008", r"GPU 0\b|0000:00:04", r"Xid 48", RESET),
     base="t4",
 )

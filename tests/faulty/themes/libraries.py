@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 
 from world import environments as env
-from world.contents import Content
 from world.environments import Package
 from world.machine import Machine
 
+from ..changes import both, files
 from ..model import Collection
 
 FAULTS = Collection("libraries and frameworks")
@@ -48,17 +48,14 @@ add(
 )
 
 
-def _older_cuda_in_path(m: Machine) -> None:
-    _tf()(m)
-    folder = "/usr/local/cuda-12.1/lib64"
-    for name, content in env.cuda_library("cublas", "12.1.3.1").items():
-        m.write(f"{folder}/{name.rpartition('/')[2]}", content)
-    m.environment["LD_LIBRARY_PATH"] = folder
-
-
+CUDA_12_1 = "/usr/local/cuda-12.1/lib64"
+CUBLAS = env.cuda_library("cublas", "12.1.3.1")
 add(
     "LD_LIBRARY_PATH puts cuBLAS 12.1 before the wheel's 12.5",
-    _older_cuda_in_path,
+    both(
+        _tf(LD_LIBRARY_PATH=CUDA_12_1),
+        files({f"{CUDA_12_1}/{Path(name).name}": content for name, content in CUBLAS.items()}),
+    ),
     ("LIB-00[49]", r"", r"cuda-12\.1|12\.1", r"LD_LIBRARY_PATH"),
 )
 for value, cause in (
@@ -74,14 +71,10 @@ for value, cause in (
     )
 
 
-def _protobuf(packages: Packages) -> None:
-    files: dict[str, Content] = {"google/protobuf/__init__.py": "__version__ = '6.30.2'\n"}
-    packages["protobuf"] = replace(packages["protobuf"], version="6.30.2", files=files)
-
-
+PROTOBUF_6 = {"google/protobuf/__init__.py": "__version__ = '6.30.2'\n"}
 add(
     "protobuf 6 under TensorFlow 2.18",
-    _tf(_protobuf),
+    _tf(_more(Package("protobuf", "6.30.2", files=PROTOBUF_6, tag="py3-none-any"))),
     ("PKG-0(05|09)", r"", r"protobuf.*6\.30\.2|6\.30\.2.*protobuf", r"protobuf"),
 )
 add(
@@ -113,31 +106,19 @@ add(
 )
 
 
-def _preload(m: Machine) -> None:
-    _tf()(m)
-    m.write(
-        "/opt/shim/libcudart.so.12",
-        env.cuda_library("cuda_runtime", "12.1.105")["nvidia/cuda_runtime/lib/libcudart.so.12"],
-    )
-    m.environment["LD_PRELOAD"] = "/opt/shim/libcudart.so.12"
-
-
+SHIM = "/opt/shim/libcudart.so.12"
+(CUDART,) = env.cuda_library("cuda_runtime", "12.1.105").values()
 add(
     "LD_PRELOAD replaces the CUDA runtime",
-    _preload,
+    both(_tf(LD_PRELOAD=SHIM), files({SHIM: CUDART})),
     ("ENV-007", r"", r"/opt/shim", r"unset LD_PRELOAD|LD_PRELOAD"),
 )
 
 
-def _horovod(packages: Packages) -> None:
-    packages["horovod"] = Package(
-        "horovod", "0.28.1", files={"horovod/__init__.py": "", "horovod/torch/mpi_lib_v2.so": "x"}
-    )
-
-
+HOROVOD = {"horovod/__init__.py": "", "horovod/torch/mpi_lib_v2.so": "x"}
 add(
     "Horovod was not built for TensorFlow",
-    _tf(_horovod),
+    _tf(_more(Package("horovod", "0.28.1", files=HOROVOD))),
     ("PKG-011", r"", r"tensorflow", r"HOROVOD_WITH_TENSORFLOW|horovod"),
     also="LIB-006",
 )

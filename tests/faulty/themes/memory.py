@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from world.machine import Machine
 
+from ..changes import both, gpu, machine
 from ..model import Collection
 from .kernel_log import RESET, RMA
 
@@ -17,7 +18,7 @@ def sram(m: Machine, index: int, **values: int) -> None:
 
 add(
     "12 uncorrectable DRAM errors on GPU 7",
-    lambda m: m.gpu(7).change(dram_uncorrected=(12, 12)),
+    gpu(7, dram_uncorrected=(12, 12)),
     ("GPU-002", "GPU 7\\b", "\\b12\\b", f"{RESET}|{RMA}"),
 )
 add(
@@ -27,79 +28,63 @@ add(
 )
 
 
-def _threshold(m: Machine) -> None:
-    sram(m, 1, agg_parity=40, agg_secded=9, l2=49)
-    m.gpu(1).change(sram_exceeded=True)
-
-
 add(
     "the SRAM's threshold of errors is exceeded",
-    _threshold,
+    both(lambda m: sram(m, 1, agg_parity=40, agg_secded=9, l2=49), gpu(1, sram_exceeded=True)),
     ("GPU-00[25]|GPU-02[7-9]|GPU-03[0-4]", r"GPU 1\b", r"SRAM|threshold", RMA),
 )
 add(
     "a remapped row waits for a reset on GPU 3",
-    lambda m: m.gpu(3).change(remap=(0, 1, True, False)),
+    gpu(3, remap=(0, 1, True, False)),
     ("GPU-003", "GPU 3\\b", "pending|remap|reset", RESET),
 )
 add(
     "a row could not be remapped",
-    lambda m: m.gpu(3).change(remap=(2, 9, False, True), histogram=(630, 8, 1, 0, 1)),
+    gpu(3, remap=(2, 9, False, True), histogram=(630, 8, 1, 0, 1)),
     ("GPU-003", r"GPU 3\b", r"fail|could not", RMA),
     base="a100-mig",
 )
 add(
     "one bank has no spare row left, and nothing failed yet",
-    lambda m: m.gpu(6).change(remap=(4, 4, False, False), histogram=(638, 1, 0, 0, 1)),
+    gpu(6, remap=(4, 4, False, False), histogram=(638, 1, 0, 0, 1)),
     ("GPU-003|GPU-02[7-9]|GPU-03[0-4]", r"GPU 6\b", r"spare|bank", rf"{RMA}|watch|next"),
 )
 add(
     "retired pages wait for a reboot",
-    lambda m: m.gpu(0).change(retired=(2, 1, True)),
+    gpu(0, retired=(2, 1, True)),
     ("GPU-004", r"GPU 0\b", r"pending|retire", r"reboot|reset"),
     base="t4",
 )
 add(
     "no pages are left to retire",
-    lambda m: m.gpu(0).change(retired=(50, 14, False)),
+    gpu(0, retired=(50, 14, False)),
     ("GPU-004", r"GPU 0\b", r"64|50|14", RMA),
     base="t4",
 )
 
 
-def _ecc_off(m: Machine, *indices: int) -> None:
-    for index in indices:
-        m.gpu(index).change(ecc=(False, False))
-
-
 add(
     "ECC is off on one GPU of eight",
-    lambda m: _ecc_off(m, 5),
+    gpu(5, ecc=(False, False)),
     ("GPU-02\\d|GPU-03[0-4]", r"GPU 5\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
 )
 
 
-def _half(m: Machine) -> None:
-    m.gpu(6).change(memory_mib=40960, bar1_mib=65536)
-
-
 add(
     "one GPU has half the memory of its peers",
-    _half,
+    gpu(6, memory_mib=40960, bar1_mib=65536),
     ("GPU-02[1-6]", r"GPU 6\b", r"40.?960|40 GiB|half|memory", rf"{RMA}|card|nvidia-smi"),
 )
 add(
     "the driver asks for a reboot",
-    lambda m: m.gpu(5).change(recovery_action=2),
+    gpu(5, recovery_action=2),
     ("GPU-006", r"GPU 5\b", r"reboot", r"reboot"),
 )
 
 
-def _inforom(m: Machine) -> None:
-    m.gpu(3).change(inforom_valid=False)
-    m.smi_script = (
-        "cat /.made/smi\necho 'WARNING: infoROM is corrupted at gpu 0000:5D:00.0' >&2\nexit 14"
-    )
-
-
-add("the InfoROM is corrupted", _inforom, ("GPU-0\\d\\d|DRV-003", r"GPU 3\b", r"InfoROM", RMA))
+WARNS = "cat /.made/smi\necho 'WARNING: infoROM is corrupted at gpu 0000:5D:00.0' >&2\nexit 14"
+add(
+    "the InfoROM is corrupted",
+    both(gpu(3, inforom_valid=False), machine(smi_script=WARNS)),
+    ("GPU-0\\d\\d|DRV-003", r"GPU 3\b", r"InfoROM", RMA),
+)

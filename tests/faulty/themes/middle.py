@@ -2,61 +2,39 @@
 
 from __future__ import annotations
 
-from processes import stretched
-from world import environments as env
 from world.contents import Library
+from world.environments import SITE
 from world.machine import LIB, Machine, module_on_disk
 
+from ..changes import Change, answer, both, deadline, files, machine
 from ..model import Collection
 from .libraries import _tf
 
 FAULTS = Collection("in the middle of a run")
 add = FAULTS.add
-LOST = "GPU-001|GPU-0\\d\\d|DRV-00[1367]|PCI-004"
 
 
 def _lost_after(m: Machine, index: int, calls: int) -> None:
     """From that call on NVML has lost a GPU."""
-    handle = m.gpu(index).handle
-    m.nvml_first += [
-        f"{handle} * * 15 after={calls}",
-        f"0 nvmlDeviceGetHandleByIndex_v2 {index} 15 after={calls}",
-    ]
+    answer(index, f"* * 15 after={calls}")(m)
+    m.nvml_first.append(f"0 nvmlDeviceGetHandleByIndex_v2 {index} 15 after={calls}")
 
 
 add(
     "GPU 3 is lost after 420 calls",
     lambda m: _lost_after(m, 3, 420),
     ("GPU-001", "GPU 3\\b", "lost", "reboot|reset|power"),
-    also=LOST,
+    also="GPU-001|GPU-0\\d\\d|DRV-00[1367]|PCI-004",
 )
-
-
-def _nvml_hangs(m: Machine) -> None:
-    m.nvml_first.append(f"{m.gpu(2).handle} nvmlDeviceGetPowerUsage - 0 hang")
-    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
-
-
 add(
     "NVML hangs at GPU 2",
-    _nvml_hangs,
-    (
-        "GPU-001",
-        r"GPU 2\b",
-        r"hang|answer|time|deadline",
-        r"reboot|reset|dmesg|gdb|stack|log",
-    ),
+    both(answer(2, "nvmlDeviceGetPowerUsage - 0 hang"), deadline(4)),
+    ("GPU-001", r"GPU 2\b", r"hang|answer|time|deadline", r"reboot|reset|dmesg|gdb|stack|log"),
     also="DRV-00[1367]",
 )
-
-
-def _nvml_crashes(m: Machine) -> None:
-    m.nvml_first.append(f"{m.gpu(6).handle} nvmlDeviceGetTemperature * 0 crash")
-
-
 add(
     "NVML crashes at GPU 6",
-    _nvml_crashes,
+    answer(6, "nvmlDeviceGetTemperature * 0 crash"),
     (
         "GPU-001",
         r"GPU 6\b",
@@ -65,31 +43,18 @@ add(
     ),
     also="DRV-00[136]",
 )
-
-
-def _smi_hangs(m: Machine) -> None:
-    m.smi_script = "sleep 6000"
-    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
-
-
+HANG, DIES = r"hang|answer|time|within", r"signal|crash|died|SIGSEGV"
 add(
     "nvidia-smi hangs",
-    _smi_hangs,
-    (
-        "DRV-003|DRV-010",
-        r"nvidia-smi|",
-        r"hang|answer|time|within",
-        r"reboot|dmesg|log|stack|kill|report",
-    ),
+    both(machine(smi_script="sleep 6000"), deadline(4)),
+    ("DRV-003|DRV-010", r"nvidia-smi|", HANG, r"reboot|dmesg|log|stack|kill|report"),
     also="DRV-00[36]",
 )
 add(
     "nvidia-smi dies in the middle of its document",
-    lambda m: setattr(
-        m,
-        "smi_script",
-        'while read -r line; do echo "$line"; case $line in *fb_memory*) kill -SEGV $$;; esac; '
-        "done </.made/smi",
+    machine(
+        smi_script='while read -r line; do echo "$line"; case $line in *fb_memory*) kill -SEGV $$;; esac; '
+        "done </.made/smi"
     ),
     (
         "DRV-003",
@@ -100,41 +65,22 @@ add(
 )
 add(
     "nvidia-smi's document ends in the middle",
-    lambda m: setattr(
-        m,
-        "smi_script",
-        'n=0\nwhile read -r line && [ $n -lt 90 ]; do echo "$line"; n=$((n+1)); done </.made/smi',
+    machine(
+        smi_script='n=0\nwhile read -r line && [ $n -lt 90 ]; do echo "$line"; n=$((n+1)); done </.made/smi'
     ),
     ("DRV-011", r"nvidia-smi", r"half|cut|ends", r"nvidia-smi"),
     base="rtx4090",
 )
-
-
-def _cuda_hangs(m: Machine) -> None:
-    m.cuda_init = "0 hang"
-    m.arguments += ["--deadline", f"{stretched(4):.0f}"]
-
-
 add(
     "cuInit hangs",
-    _cuda_hangs,
-    (
-        "DRV-004|DRV-010",
-        r"",
-        r"cuInit|hang|answer|time|within",
-        r"reboot|dmesg|log|reset|stack|report|uvm",
-    ),
+    both(machine(cuda_init="0 hang"), deadline(4)),
+    ("DRV-004|DRV-010", r"", rf"cuInit|{HANG}", r"reboot|dmesg|log|reset|stack|report|uvm"),
     also="DRV-007",
 )
 add(
     "cuInit crashes",
-    lambda m: setattr(m, "cuda_init", "0 crash"),
-    (
-        "DRV-004|DRV-005",
-        r"",
-        r"signal|crash|died|SIGSEGV",
-        r"install|reboot|log|report|version|dmesg|LD_LIBRARY_PATH",
-    ),
+    machine(cuda_init="0 crash"),
+    ("DRV-004|DRV-005", r"", DIES, r"install|reboot|log|report|version|dmesg|LD_LIBRARY_PATH"),
     base="rtx4090",
     also="DRV-007",
 )
@@ -163,24 +109,13 @@ add(
     ),
     also="DRV-00[236]|KRN-00[45]|KRN-01[12]",
 )
-
-
-def _vanishing(m: Machine) -> None:
-    """A file of a wheel goes away as soon as the target is looked at: something else uninstalls it.
-
-    With the target's first Python, so that it is gone for all probes, whatever their order.
-    """
-    _tf()(m)
-    library = f"{env.SITE}/nvidia/cufft/lib/libcufft.so.11"
-    m.write(
-        f"{env.SITE}/uninstalling.pth",
-        f"import os; os.path.exists({library!r}) and os.rename({library!r}, {library!r} + '.gone')\n",
-    )
-
-
+# A file of a wheel goes away as soon as the target is looked at: something else uninstalls it. With the
+# target's first Python, so that it is gone for all probes, whatever their order.
+CUFFT = f"{SITE}/nvidia/cufft/lib/libcufft.so.11"
+UNINSTALL = f"import os; os.path.exists({CUFFT!r}) and os.rename({CUFFT!r}, {CUFFT!r} + '.gone')\n"
 add(
     "a library vanishes while TensorFlow is imported",
-    _vanishing,
+    both(_tf(), files({f"{SITE}/uninstalling.pth": UNINSTALL})),
     (
         "PKG-001|LIB-00[68]|FRM-002|FRM-00[17]",
         r"",
@@ -191,20 +126,20 @@ add(
 )
 
 
-def _import_hangs(m: Machine) -> None:
-    _tf()(m)
-    site = env.SITE
-    text = str(m.files[f"{site}/tensorflow/__init__.py"])
-    m.write(
-        f"{site}/tensorflow/__init__.py",
-        text.replace("\nimport ctypes", "\nimport time\ntime.sleep(600)\nimport ctypes", 1),
-    )
-    m.arguments += ["--deadline", f"{stretched(5):.0f}"]
+def _importing(does: str) -> Change:
+    """TensorFlow does this before it imports anything."""
+    file = f"{SITE}/tensorflow/__init__.py"
+
+    def apply(m: Machine) -> None:
+        _tf()(m)
+        m.write(file, str(m.files[file]).replace("\nimport ctypes", f"{does}\nimport ctypes", 1))
+
+    return apply
 
 
 add(
     "importing TensorFlow never ends",
-    _import_hangs,
+    both(_importing("\nimport time\ntime.sleep(600)"), deadline(5)),
     (
         "FRM-00[17]",
         r"",
@@ -213,25 +148,9 @@ add(
     ),
     base="t4",
 )
-
-
-def _import_dies(m: Machine) -> None:
-    _tf()(m)
-    site = env.SITE
-    text = str(m.files[f"{site}/tensorflow/__init__.py"])
-    m.write(
-        f"{site}/tensorflow/__init__.py",
-        text.replace(
-            "\nimport ctypes",
-            "\nimport os, signal\nos.kill(os.getpid(), signal.SIGILL)\nimport ctypes",
-            1,
-        ),
-    )
-
-
 add(
     "importing TensorFlow dies of an illegal instruction",
-    _import_dies,
+    _importing("\nimport os, signal\nos.kill(os.getpid(), signal.SIGILL)"),
     ("FRM-00[17]|HOST-002", r"", r"SIGILL|illegal|signal", r"AVX|CPU|build|install|conda"),
     base="rtx4090",
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from world.gpus import busy
 from world.machine import Machine
 
+from ..changes import both, gpu
 from ..model import Collection
+from .clocks import at_work
 from .driver import gone_from_driver
 
 FAULTS = Collection("PCIe")
@@ -16,9 +18,9 @@ REMEDY = r"reseat|slot|riser|BIOS|card|cable"
 
 def link(m: Machine, index: int, generation: int, width: int, most: int | None = None) -> None:
     """most: the width that card and port can have together."""
-    gpu, device = m.gpu(index), m.of(index)
+    device = m.of(index)
     speeds = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-    gpu.change(pcie=(generation, width))
+    m.gpu(index).change(pcie=(generation, width))
     device.files["current_link_speed"] = f"{speeds[generation]} GT/s PCIe"
     device.files["current_link_width"] = str(width)
     port = [other for other in m.devices if device.place.startswith(other.place + "/")]
@@ -28,20 +30,13 @@ def link(m: Machine, index: int, generation: int, width: int, most: int | None =
         if most is not None:
             one.files["max_link_width"] = str(most)
     if most is not None:
-        gpu.change(pcie_max=(gpu.pcie_max[0], most))
-
-
-def _loaded(m: Machine, index: int, generation: int, width: int) -> None:
-    for gpu in m.gpus:
-        busy(gpu, pcie=gpu.pcie_max)
-        m.of(gpu.index).files["current_link_speed"] = m.of(gpu.index).files["max_link_speed"]
-    link(m, index, generation, width)
+        m.gpu(index).change(pcie_max=(m.gpu(index).pcie_max[0], most))
 
 
 def _all(m: Machine, generation: int, width: int) -> None:
-    for gpu in m.gpus:
-        busy(gpu)
-        link(m, gpu.index, generation, width)
+    for one in m.gpus:
+        busy(one)
+        link(m, one.index, generation, width)
 
 
 def all_or_each(count: int) -> str:
@@ -56,13 +51,13 @@ add(
 )
 add(
     "the card on a riser has 1 lane at full load",
-    lambda m: _loaded(m, 1, 4, 1),
+    both(at_work, lambda m: link(m, 1, 4, 1)),
     ("PCI-00[58]|GPU-010", r"GPU 1\b", r"x1\b|\b1 lane|1 of 16", REMEDY),
     base="rtx4090",
 )
 add(
     "GPU 5 runs at generation 3 at full load",
-    lambda m: _loaded(m, 5, 3, 16),
+    both(at_work, lambda m: link(m, 5, 3, 16)),
     ("PCI-008|GPU-010", r"GPU 5\b", r"gen(eration)?\D{0,9}3|8(\.0)? GT", rf"{REMEDY}|ASPM"),
 )
 add(
@@ -79,7 +74,7 @@ add(
 )
 add(
     "a hundred thousand replays on one link",
-    lambda m: m.gpu(1).change(replays=134217),
+    gpu(1, replays=134217),
     ("GPU-018", r"GPU 1\b", r"134.?217|replay", REMEDY),
 )
 
@@ -90,7 +85,7 @@ def lost(m: Machine, index: int) -> None:
     handle = m.gpu(index).handle
     m.nvml_first += [f"0 nvmlDeviceGetHandleByIndex_v2 {index} 15 -", f"{handle} * * 15 -"]
     m.hidden_from_cuda = [index]
-    m.smi_gpus = [gpu.index for gpu in m.gpus if gpu.index != index]
+    m.smi_gpus = [one.index for one in m.gpus if one.index != index]
     m.smi_code = 15
 
 
@@ -102,16 +97,9 @@ add(
 )
 
 
-def _taken_out(m: Machine, index: int) -> None:
-    gpu = m.gpu(index)
-    m.devices.remove(m.device(gpu.address))
-    gone_from_driver(m, index)
-    m.cuda_init = "0 -"
-
-
 add(
     "one GPU of eight is gone from the bus",
-    lambda m: _taken_out(m, 6),
+    both(lambda m: m.devices.remove(m.of(6)), lambda m: gone_from_driver(m, 6)),
     ("EXP-001|PCI-00\\d|GPU-02[1-6]|GPU-001", r"", r"7", r"reseat|slot|power|BIOS|vendor|--expect"),
     unseen="nothing on the machine says that there were eight; `--expect` with a profile does",
 )

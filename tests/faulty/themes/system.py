@@ -6,6 +6,7 @@ from world.contents import Library, Link
 from world.machine import LIB, Machine
 from world.pci import SWITCH, bridge, pci, switch_acs_on
 
+from ..changes import both, files, machine
 from ..model import Collection
 
 FAULTS = Collection("network and system")
@@ -19,7 +20,7 @@ add(
 )
 add(
     "/dev/shm of 64 MiB in a container",
-    lambda m: setattr(m, "shm", "size=64m"),
+    machine(shm="size=64m"),
     ("HOST-008", r"/dev/shm|", r"64", r"--shm-size|--ipc|shm"),
     base="container",
 )
@@ -124,14 +125,9 @@ add(
 )
 
 
-def _acs_at_nic(m: Machine) -> None:
-    rdma(m)
-    switch_acs_on(m.devices)
-
-
 add(
     "ACS between the GPUs and their network cards",
-    _acs_at_nic,
+    both(rdma, lambda m: switch_acs_on(m.devices)),
     ("PCI-007|PCI-0(09|10)|NET-0\\d\\d", r"", r"ACS", r"setpci|ACS|BIOS|iommu"),
 )
 
@@ -150,43 +146,39 @@ add(
 )
 
 
-def _roce_down(m: Machine) -> None:
-    rdma(m, link_layer="Ethernet", rate="400 Gb/sec (4X NDR)", lid="0x0", sm_lid="0x0")
-    state = next(path for path in m.files if path.endswith("infiniband/mlx5_0/ports/1/state"))
-    m.write(state, "1: DOWN\n")
-    m.write(state.replace("/state", "/phys_state"), "3: Disabled\n")
+def _put(m: Machine, adapter: str, **values: str) -> None:
+    """Into the files of its port."""
+    folder = next(path for path in m.files if path.endswith(f"infiniband/{adapter}/ports/1/state"))
+    for name, value in values.items():
+        m.write(folder.removesuffix("state") + name, value + "\n")
 
 
+ROCE = {"link_layer": "Ethernet", "lid": "0x0", "sm_lid": "0x0"}
 add(
     "a RoCE port is down",
-    _roce_down,
+    both(
+        lambda m: rdma(m, **ROCE),
+        lambda m: _put(m, "mlx5_0", state="1: DOWN", phys_state="3: Disabled"),
+    ),
     (NET, r"mlx5_0", r"down|disabled", r"cable|ip link|port|switch|ibv"),
     also=ALSO,
 )
 
 
-def _little_memory(m: Machine) -> None:
-    m.memory_gib, m.available_gib = 1, 1
-
-
 add(
     "one GiB of memory",
-    _little_memory,
+    machine(memory_gib=1, available_gib=1),
     ("HOST-004", r"", r"memory|GiB|MiB", r"memory|swap|machine|instance"),
     base="t4",
 )
 
 
-def _old_cpu(m: Machine) -> None:
-    m.write(
-        "/proc/cpuinfo",
-        "processor\t: 0\nmodel name\t: Intel(R) Celeron(R) CPU G1840\nflags\t\t: fpu sse4_1 sse4_2\n\n",
-    )
-
-
+CELERON = (
+    "processor\t: 0\nmodel name\t: Intel(R) Celeron(R) CPU G1840\nflags\t\t: fpu sse4_1 sse4_2\n\n"
+)
 add(
     "a CPU without AVX",
-    _old_cpu,
+    files({"/proc/cpuinfo": CELERON}),
     ("HOST-002", r"", r"AVX", r"AVX|CPU|build|conda|machine"),
     base="rtx4090",
 )
@@ -194,25 +186,21 @@ add(
 
 def _rails(m: Machine) -> None:
     """Four RoCE ports, each with an interface, for the first four of the GPUs."""
-    rdma(m, 4, link_layer="Ethernet", lid="0x0", sm_lid="0x0")
+    rdma(m, 4, **ROCE)
     for n in range(4):
         for file, text in {"flags": "0x1003", "operstate": "up", "mtu": "9000"}.items():
             m.write(f"/sys/class/net/ens{n + 1}np0/{file}", f"{text}\n")
 
 
-def _one_at_half_rate(m: Machine) -> None:
-    _rails(m)
-    rate = next(path for path in m.files if path.endswith("infiniband/mlx5_2/ports/1/rate"))
-    m.write(rate, "200 Gb/sec (4X HDR)\n")
-
-
-def _one_small_mtu(m: Machine) -> None:
-    _rails(m)
-    m.write("/sys/class/net/ens3np0/mtu", "1500\n")
-
-
-for _name_of_it, _break, _cause in (
-    ("a RoCE port at half the rate of the others", _one_at_half_rate, r"200 Gb"),
-    ("a RoCE port with another MTU than the others", _one_small_mtu, r"MTU"),
-):
-    add(_name_of_it, _break, (NET, r"mlx5_2", _cause, r"cable|mtu|switch"), also=ALSO)
+add(
+    "a RoCE port at half the rate of the others",
+    both(_rails, lambda m: _put(m, "mlx5_2", rate="200 Gb/sec (4X HDR)")),
+    (NET, r"mlx5_2", r"200 Gb", r"cable|mtu|switch"),
+    also=ALSO,
+)
+add(
+    "a RoCE port with another MTU than the others",
+    both(_rails, files({"/sys/class/net/ens3np0/mtu": "1500\n"})),
+    (NET, r"mlx5_2", r"MTU", r"cable|mtu|switch"),
+    also=ALSO,
+)
