@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from world import environments
 from world.contents import Content, Library
-from world.environments import CUDNN_HEADER, TAG, Package, cuda_library, standin
+from world.environments import COMPILED, CUDNN_HEADER, Package, cuda_library, standin
 
 _WHEEL = re.compile(r"nvidia-(?P<project>[\w-]+)-(?P<suffix>cu\d\d)\Z")
 _MODULES = {"protobuf": "google/protobuf"}
@@ -21,35 +21,17 @@ _ELEVEN = {  # what CUDA 11's libraries are called, where it is not the name of 
     "libnvrtc.so.11": "libnvrtc.so.11.2",
     "libcupti.so.11": "libcupti.so.11.8",
 }
-# TensorFlow's libraries of other CUDA versions than 12, for their names there; "" is none.
-_NAMES = {
-    "11": {
-        "libcudart.so.12": "libcudart.so.11.0",
-        "libcublas.so.12": "libcublas.so.11",
-        "libcublasLt.so.12": "libcublasLt.so.11",
-        "libcufft.so.11": "libcufft.so.10",
-        "libcusparse.so.12": "libcusparse.so.11",
-        "libnvJitLink.so.12": "",
-    },
-    "10": {
-        "libcudart.so.12": "libcudart.so.10.1",
-        "libcublas.so.12": "libcublas.so.10",
-        "libcublasLt.so.12": "",
-        "libcufft.so.11": "libcufft.so.10",
-        "libcusolver.so.11": "libcusolver.so.10",
-        "libcusparse.so.12": "libcusparse.so.10",
-        "libnvJitLink.so.12": "",
-    },
-    "10.0": {
-        "libcudart.so.12": "libcudart.so.10.0",
-        "libcublas.so.12": "libcublas.so.10.0",
-        "libcublasLt.so.12": "",
-        "libcufft.so.11": "libcufft.so.10.0",
-        "libcusolver.so.11": "libcusolver.so.10.0",
-        "libcusparse.so.12": "libcusparse.so.10.0",
-        "libnvJitLink.so.12": "",
-    },
-}
+# TensorFlow's libraries of CUDA 12, and what they are called in other versions; - is none there.
+_NAMES = """
+                     11                 10                 10.0
+libcudart.so.12      libcudart.so.11.0  libcudart.so.10.1  libcudart.so.10.0
+libcublas.so.12      libcublas.so.11    libcublas.so.10    libcublas.so.10.0
+libcublasLt.so.12    libcublasLt.so.11  -                  -
+libcufft.so.11       libcufft.so.10     libcufft.so.10     libcufft.so.10.0
+libcusolver.so.11    libcusolver.so.11  libcusolver.so.10  libcusolver.so.10.0
+libcusparse.so.12    libcusparse.so.11  libcusparse.so.10  libcusparse.so.10.0
+libnvJitLink.so.12   -                  -                  -
+"""
 # Before a stand-in's own text.
 _IMPORT = '''"""Changed by a case."""
 import ctypes as _ctypes
@@ -130,10 +112,7 @@ def distribution(text: str) -> Package:
         if match.group("suffix") == "cu11" and project not in ("cudnn", "nccl"):
             made = {_eleven(path): content for path, content in made.items()}
         return Package(name, version, files=made)
-    files: dict[str, Content] = {}
-    module = _MODULES.get(name, name.replace("-", "_").lower())
-    files[f"{module}/__init__.py"] = f"__version__ = {version!r}\n"
-    return Package(name, version, files=files, tag="py3-none-any")
+    return environments.module(name, version, at=_MODULES.get(name, ""))
 
 
 def library(text: str) -> Library:
@@ -154,8 +133,7 @@ def made(name: str, version: str, built: Built) -> dict[str, Package]:
     )
     after = _WORK.format(fails=fails) + _AFTER[name](built) if fails else ""
     files[f"{name}/__init__.py"] = before + text + after
-    tag = f"{TAG}-{TAG}-manylinux_2_17_x86_64"
-    return {name: Package(name, version, tuple(built.requires), files, tag=tag)}
+    return {name: Package(name, version, tuple(built.requires), files, tag=COMPILED)}
 
 
 def _torch(version: str, built: Built) -> tuple[str, dict[str, Content]]:
@@ -201,9 +179,8 @@ def _tensorflow(version: str, built: Built) -> tuple[str, dict[str, Content]]:
     if built.tf32 is not None:
         text = text.replace("            return True\n", f"            return {built.tf32}\n", 1)
     text = text.replace("libcudnn.so.9", f"libcudnn.so.{built.cudnn[0]}")
-    major = built.cuda.partition(".")[0]
-    for name, other in _NAMES.get(built.cuda, _NAMES.get(major, {})).items():
-        if other:
+    for name, other in _other_names(built.cuda):
+        if other != "-":
             text = text.replace(f'"{name}"', f'"{other}"')
         else:
             text = re.sub(rf'\("\w+", "{re.escape(name)}"\),', "", text)
@@ -211,13 +188,15 @@ def _tensorflow(version: str, built: Built) -> tuple[str, dict[str, Content]]:
         text = text.replace("libcusolver.so.11", "libcusolver.so.10")
     if not built.gpus:
         text = text.replace("if not _load():", "if not _load() or True:")
-    header = "".join(
-        f"#define CUDNN_{name} {number}\n"
-        for name, number in zip(
-            ("MAJOR", "MINOR", "PATCHLEVEL"), built.cudnn.split("."), strict=False
-        )
-    )
-    return text, {CUDNN_HEADER: header}
+    return text, {CUDNN_HEADER: environments.cudnn_header(built.cudnn)}
+
+
+def _other_names(cuda: str) -> Iterator[tuple[str, str]]:
+    versions, *rows = (line.split() for line in _NAMES.strip().splitlines())
+    wanted = cuda if cuda in versions else cuda.partition(".")[0]
+    if wanted in versions:
+        for name, *others in rows:
+            yield name, others[versions.index(wanted)]
 
 
 def _jax(version: str, built: Built) -> tuple[str, dict[str, Content]]:

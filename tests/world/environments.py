@@ -16,72 +16,60 @@ from .machine import Machine
 HOME = "/opt/tf"
 STANDINS = Path(__file__).parent / "standins"
 TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+COMPILED = f"{TAG}-{TAG}-manylinux_2_17_x86_64"  # a wheel's tag
 SITE = f"{HOME}/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 
 
-def _property(function: str, version: str) -> Library:
-    major, minor, patch = version.split(".")[:3]
-    return Library(
-        "versioned", (f"PROPERTY={function}", f"MAJOR={major}", f"MINOR={minor}", f"PATCH={patch}")
-    )
-
-
-def _pair(function: str, version: str) -> Library:
-    major, minor = version.split(".")[:2]
-    return Library("versioned", (f"PAIR={function}", f"MAJOR={major}", f"MINOR={minor}"))
-
-
-def _number(kind: str, function: str, number: int) -> Library:
-    return Library("versioned", (f"{kind}={function}", f"NUMBER={number}"))
+# Of NVIDIA's wheels: the libraries, and how each says its version ("{}" is the wheel's major version).
+_LIBRARIES = {
+    "cuda_runtime": [("libcudart.so.{}", "POINTER", "cudaRuntimeGetVersion")],
+    "cublas": [
+        ("libcublas.so.{}", "PROPERTY", "cublasGetProperty"),
+        ("libcublasLt.so.{}", "PROPERTY", "cublasLtGetProperty"),
+    ],
+    "cufft": [("libcufft.so.11", "PROPERTY", "cufftGetProperty")],
+    "curand": [("libcurand.so.10", "PROPERTY", "curandGetProperty")],
+    "cusolver": [("libcusolver.so.11", "PROPERTY", "cusolverGetProperty")],
+    "cusparse": [("libcusparse.so.12", "PROPERTY", "cusparseGetProperty")],
+    "nvjitlink": [("libnvJitLink.so.{}", "PAIR", "nvJitLinkVersion")],
+    "cuda_nvrtc": [("libnvrtc.so.{}", "PAIR", "nvrtcVersion")],
+    "cuda_cupti": [("libcupti.so.{}", "POINTER", "cuptiGetVersion")],
+    "nccl": [("libnccl.so.2", "POINTER", "ncclGetVersion")],
+}
 
 
 def cuda_library(project: str, version: str) -> dict[str, Content]:
     """The libraries of one of NVIDIA's wheels ("cublas", "12.5.3.2"), in site-packages."""
-    numbers = [int(part) for part in version.split(".")]
-    major = numbers[0]
-    cudnn = major * (10000 if major > 8 else 1000) + numbers[1] * 100 + numbers[2]
-    folder = f"nvidia/{project}/lib"
-    made: dict[str, Content] = {
-        "cuda_runtime": {
-            f"libcudart.so.{major}": _number(
-                "POINTER", "cudaRuntimeGetVersion", major * 1000 + numbers[1] * 10
-            )
-        },
-        "cublas": {
-            f"libcublas.so.{major}": _property("cublasGetProperty", version),
-            f"libcublasLt.so.{major}": _property("cublasLtGetProperty", version),
-        },
-        "cufft": {"libcufft.so.11": _property("cufftGetProperty", version)},
-        "curand": {"libcurand.so.10": _property("curandGetProperty", version)},
-        "cusolver": {"libcusolver.so.11": _property("cusolverGetProperty", version)},
-        "cusparse": {"libcusparse.so.12": _property("cusparseGetProperty", version)},
-        "nvjitlink": {f"libnvJitLink.so.{major}": _pair("nvJitLinkVersion", version)},
-        "cuda_nvrtc": {f"libnvrtc.so.{major}": _pair("nvrtcVersion", version)},
-        "cuda_cupti": {f"libcupti.so.{major}": _number("POINTER", "cuptiGetVersion", 24)},
-        "nccl": {
-            "libnccl.so.2": _number(
-                "POINTER", "ncclGetVersion", major * 10000 + numbers[1] * 100 + numbers[2]
-            )
-        },
-        "cudnn": {
-            f"libcudnn{part}.so.{major}": _number("VALUE", "cudnnGetVersion", cudnn)
-            for part in (
-                "",
-                *(
-                    ("_graph", "_ops", "_cnn", "_adv")
-                    if major > 8
-                    else ("_ops_infer", "_cnn_infer")
-                ),
-            )
-        },
-    }.get(project, {})  # type: ignore[assignment]
     if project == "cuda_nvcc":
         return {
             "nvidia/cuda_nvcc/bin/ptxas": "#!/bin/sh\n"
             f"echo 'Cuda compilation tools, release {version[:4]}, V{version}'\n",
             "nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc": "BC",
         }
-    return {f"{folder}/{name}": content for name, content in made.items()}
+    major, minor, patch = (int(part) for part in version.split(".")[:3])
+    numbers = {
+        "cuda_runtime": major * 1000 + minor * 10,
+        "cuda_cupti": 24,
+        "nccl": major * 10000 + minor * 100 + patch,
+        "cudnn": major * (10000 if major > 8 else 1000) + minor * 100 + patch,
+    }
+    libraries = _LIBRARIES.get(project, [])
+    if project == "cudnn":
+        parts = ("_graph", "_ops", "_cnn", "_adv") if major > 8 else ("_ops_infer", "_cnn_infer")
+        libraries = [
+            (f"libcudnn{part}.so.{{}}", "VALUE", "cudnnGetVersion") for part in ("", *parts)
+        ]
+    said = {
+        "PROPERTY": (f"MAJOR={major}", f"MINOR={minor}", f"PATCH={patch}"),
+        "PAIR": (f"MAJOR={major}", f"MINOR={minor}"),
+    }
+    return {
+        f"nvidia/{project}/lib/{name.format(major)}": Library(
+            "versioned",
+            (f"{kind}={function}", *said.get(kind, (f"NUMBER={numbers.get(project)}",))),
+        )
+        for name, kind, function in libraries
+    }
 
 
 @dataclass
@@ -134,76 +122,46 @@ def tensorflow(version: str = "2.18.0", wheels: dict[str, str] | None = None) ->
         "ml-dtypes<0.5.0,>=0.4.0",
         "h5py>=3.11.0",
     )
+    files: dict[str, Content] = {
+        "tensorflow/__init__.py": standin("tensorflow", VERSION=version),
+        CUDNN_HEADER: cudnn_header(CUDA_12_5["cudnn"]),
+    }
     packages = [
-        Package(
-            "tensorflow",
-            version,
-            (*needs, *pins),
-            {
-                "tensorflow/__init__.py": standin("tensorflow", VERSION=version),
-                CUDNN_HEADER: "".join(
-                    f"#define CUDNN_{name} {number}\n"
-                    for name, number in zip(
-                        ("MAJOR", "MINOR", "PATCHLEVEL"),
-                        CUDA_12_5["cudnn"].split("."),
-                        strict=False,
-                    )
-                ),
-            },
-            tag=f"{TAG}-{TAG}-manylinux_2_17_x86_64",
-        ),
-        Package(
-            "numpy",
-            "2.0.2",
-            files={"numpy/__init__.py": "__version__ = '2.0.2'\n"},
-            tag=f"{TAG}-{TAG}-manylinux_2_17_x86_64",
-        ),
-        Package(
-            "protobuf",
-            "5.28.3",
-            files={"google/protobuf/__init__.py": "__version__ = '5.28.3'\n"},
-            tag="py3-none-any",
-        ),
-        Package(
-            "keras",
-            "3.6.0",
-            ("numpy", "h5py", "ml-dtypes"),
-            {"keras/__init__.py": "__version__ = '3.6.0'\n"},
-            tag="py3-none-any",
-        ),
-        Package(
-            "ml-dtypes",
-            "0.4.1",
-            ("numpy>1.20",),
-            {"ml_dtypes/__init__.py": ""},
-            tag=f"{TAG}-{TAG}-manylinux_2_17_x86_64",
-        ),
-        Package(
-            "h5py",
-            "3.12.1",
-            ("numpy>=1.19.3",),
-            {"h5py/__init__.py": ""},
-            tag=f"{TAG}-{TAG}-manylinux_2_17_x86_64",
-        ),
+        Package("tensorflow", version, (*needs, *pins), files, tag=COMPILED),
+        module("numpy", "2.0.2", tag=COMPILED),
+        module("protobuf", "5.28.3", at="google/protobuf"),
+        module("keras", "3.6.0", ("numpy", "h5py", "ml-dtypes")),
+        Package("ml-dtypes", "0.4.1", ("numpy>1.20",), {"ml_dtypes/__init__.py": ""}, tag=COMPILED),
+        Package("h5py", "3.12.1", ("numpy>=1.19.3",), {"h5py/__init__.py": ""}, tag=COMPILED),
         *(cuda_wheel(project, number) for project, number in wheels.items()),
     ]
     return {package.name: package for package in packages}
 
 
+def module(
+    name: str, version: str, requires: tuple[str, ...] = (), at: str = "", tag: str = "py3-none-any"
+) -> Package:
+    """A distribution of one module, which says its version."""
+    place = at or name.replace("-", "_").lower()
+    files: dict[str, Content] = {f"{place}/__init__.py": f"__version__ = {version!r}\n"}
+    return Package(name, version, requires, files, tag=tag)
+
+
+def cudnn_header(version: str) -> str:
+    names = ("MAJOR", "MINOR", "PATCHLEVEL")
+    numbers = zip(names, version.split("."), strict=False)
+    return "".join(f"#define CUDNN_{name} {number}\n" for name, number in numbers)
+
+
 def torch(version: str = "2.6.0", cuda: str = "12.4") -> dict[str, Package]:
     """PyTorch alone."""
     local = f"+cu{cuda.replace('.', '')}" if cuda else "+cpu"
-    packages = [
-        Package(
-            "torch",
-            version,
-            ("numpy",),
-            {"torch/__init__.py": standin("torch", VERSION=version + local, CUDA=cuda)},
-            tag=f"{TAG}-{TAG}-manylinux1_x86_64",
-        ),
-        Package("numpy", "2.0.2", files={"numpy/__init__.py": "__version__ = '2.0.2'\n"}),
-    ]
-    return {package.name: package for package in packages}
+    text = standin("torch", VERSION=version + local, CUDA=cuda)
+    tag = f"{TAG}-{TAG}-manylinux1_x86_64"
+    return {
+        "torch": Package("torch", version, ("numpy",), {"torch/__init__.py": text}, tag=tag),
+        "numpy": module("numpy", "2.0.2", tag=Package.tag),
+    }
 
 
 def standin(name: str, **values: str) -> str:
