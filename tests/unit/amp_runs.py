@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from targets import good_snapshot, judge, replace
+import system_runs
+from system_runs import trial
 
-from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
-from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult, Finding
+from envcheck.facts.acceleration import SystemRun, SystemTrial
+from envcheck.findings.model import CheckResult
 
 KERAS, TORCH, GRAPH = "amp-keras", "amp-torch", "amp-graph"
 CODES = {KERAS: "ACC-003", TORCH: "ACC-004", GRAPH: "ACC-001"}
@@ -22,19 +22,11 @@ SCALED = {
 }
 
 
-def trial(name: str, control: bool = False, **evidence: Any) -> SystemTrial:
-    return SystemTrial(name=name, control=control, outcome="ok", evidence=evidence)
-
-
-def bad(name: str, outcome: Any, reason: str = "", control: bool = False) -> SystemTrial:
-    return SystemTrial(name=name, control=control, outcome=outcome, reason=reason)
-
-
 def step(name: str, half: int = 0, control: bool = False, **more: Any) -> SystemTrial:
     """A step of three convolutions and three products, so many of each in 16 bits."""
     evidence = {"convolutions": 3, "convolutions_half": half}
     evidence |= {"products": 3, "products_half": half}
-    return trial(name, control, **{**evidence, **more})
+    return trial(name, control=control, **{**evidence, **more})
 
 
 def keras(half: int = 3, bfloat: int = 3, **more: Any) -> list[SystemTrial]:
@@ -51,7 +43,9 @@ def scaler(**more: Any) -> SystemTrial:
 
 
 def unscaled(**more: Any) -> SystemTrial:
-    return trial("GradScaler off", True, **{"moved_by_overflow": True, "scale": 1.0, **more})
+    return trial(
+        "GradScaler off", control=True, **{"moved_by_overflow": True, "scale": 1.0, **more}
+    )
 
 
 def torch(half: int = 3, **more: Any) -> list[SystemTrial]:
@@ -64,7 +58,7 @@ def rewritten(name: str, half: int = 0, control: bool = False, **more: Any) -> S
     evidence = {"convolutions": 5, "half_convolutions": half, "products": 3, "xla_nodes": 0}
     evidence["half_products"] = 3 if half else 0
     types = {"types": ["float16"] if half else [], "places": ["GPU"]}
-    return trial(name, control, **{**evidence, **types, **more})
+    return trial(name, control=control, **{**evidence, **types, **more})
 
 
 def variables(*are_set: str) -> SystemTrial:
@@ -77,31 +71,14 @@ def ways(name: str, half: int = 5, **more: Any) -> tuple[SystemTrial, SystemTria
 
 
 def run(system: str, *trials: SystemTrial, **more: Any) -> SystemRun:
-    given: dict[str, Any] = {
-        "framework": "torch" if system == TORCH else "tensorflow",
-        "framework_version": "2.4.0" if system == TORCH else "2.15.1",
-        "device": "gpu",
-        "outcome": "ok",
-        "gpus": ["0000:01:00.0"],
-    }
-    return SystemRun(system=system, trials=list(trials), **{**given, **more})
+    given: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0"]}
+    if system == TORCH:
+        given |= {"framework": "torch", "framework_version": "2.4.0"}
+    return system_runs.run(system, *trials, **(given | more))
 
 
-def seen(*runs: SystemRun, **probes: Any) -> Snapshot:
-    found = Acceleration(systems=list(CODES), runs=list(runs))
-    snap = good_snapshot(acceleration=found, **probes)
-    return replace(snap, "machine", acceleration=Acceleration(systems=[]))
-
-
-def judged(system: str, *trials: SystemTrial, code: str = "", **more: Any) -> CheckResult:
-    return judge(seen(run(system, *trials, **more)), code or CODES[system], "acceleration")
-
-
-def finding(result: CheckResult) -> Finding:
-    (only,) = result.findings
-    assert only.remedy is not None
-    assert only.headline
-    return only
+def judged(system: str, *trials: SystemTrial, **more: Any) -> CheckResult:
+    return system_runs.result(CODES[system], run(system, *trials, **more))
 
 
 def reason(result: CheckResult) -> str:

@@ -8,18 +8,17 @@ import amp_runs
 import distributed_runs
 import memory_runs
 import nccl_runs
-from acceleration_runs import run as compiled
-from acceleration_runs import trial
 from build import ok
 from h100 import ADDRESSES
 from msgspec.structs import replace
+from system_runs import run, trial
 from targets import good_target
 
 from envcheck.collector import systems
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
 
-_OFF = trial("off", clusters=0, modules=0, fusions=0, runs=0, result=3871.7)
+_OFF = trial("off", control=True, clusters=0, modules=0, fusions=0, runs=0, result=3871.7)
 _COMPILED = trial("jit_compile", modules=1, fusions=1, result=3871.7, difference=0.0)
 _CLUSTERED = trial(
     "auto-clustering", clusters=1, runs=1, modules=1, fusions=1, result=3871.7, difference=0.0
@@ -45,7 +44,7 @@ def horovod(**more: Any) -> SystemRun:
 
 
 def clustering(last: SystemTrial = _CLUSTERED) -> SystemRun:
-    return compiled(_OFF, _COMPILED, last)
+    return run("xla", _OFF, _COMPILED, last)
 
 
 def runs() -> list[SystemRun]:

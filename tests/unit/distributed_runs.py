@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from targets import good_snapshot, judge, replace
+import system_runs
+from system_runs import trial
 
-from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
-from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.findings.model import CheckResult
 
 CODES = {
@@ -53,44 +53,25 @@ CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def made(
-    places: dict[str, tuple[str, dict[str, Any]]], system: str, **more: Any
-) -> dict[str, SystemTrial]:
-    name, evidence = places[system]
-    found = {key: value for key, value in {**evidence, **more}.items() if value is not None}
-    return {name: SystemTrial(name=name, outcome="ok", evidence=found)}
-
-
 def well(system: str, **more: Any) -> SystemTrial:
     """The system's trial, well unless evidence says otherwise; None takes a piece of it away."""
-    (trial,) = made(TRIALS, system, **more).values()
-    return trial
+    name, evidence = TRIALS[system]
+    return trial(name, **(evidence | more))
 
 
 def control(system: str, **more: Any) -> SystemTrial:
-    (trial,) = made(CONTROLS, system, **more).values()
-    return SystemTrial(name=trial.name, control=True, outcome="ok", evidence=trial.evidence)
+    name, evidence = CONTROLS[system]
+    return trial(name, control=True, **(evidence | more))
 
 
 def bad(name: str, reason: str, outcome: Any = "error", **evidence: Any) -> SystemTrial:
     held = name in {one for one, _evidence in CONTROLS.values()}
-    return SystemTrial(name=name, control=held, outcome=outcome, reason=reason, evidence=evidence)
-
-
-def seen(*runs: SystemRun, **probes: Any) -> Snapshot:
-    snap = good_snapshot(acceleration=Acceleration(systems=[*CODES], runs=list(runs)), **probes)
-    return replace(snap, "machine", acceleration=Acceleration(systems=[]))
+    return trial(name, outcome, reason, held, **evidence)
 
 
 def run(system: str, *trials: SystemTrial, **more: Any) -> SystemRun:
-    given: dict[str, Any] = {
-        "framework": "tensorflow",
-        "framework_version": "2.15.1",
-        "device": "cpu",
-        "outcome": "ok",
-    }
-    return SystemRun(system=system, trials=list(trials), **{**given, **more})
+    return system_runs.run(system, *trials, **({"device": "cpu"} | more))
 
 
 def judged(system: str, *trials: SystemTrial, **more: Any) -> CheckResult:
-    return judge(seen(run(system, *trials, **more)), CODES[system], "acceleration")
+    return system_runs.result(CODES[system], run(system, *trials, **more))

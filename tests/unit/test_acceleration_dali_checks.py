@@ -4,54 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-import build
 import pytest
+import system_runs
+from msgspec.structs import replace
+from system_runs import only, result
 
-from envcheck.checks import registry
-from envcheck.checks.engine import diagnose
 from envcheck.collector.systems.shared import dali_images
-from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
-from envcheck.findings.model import CheckResult
+from envcheck.facts.acceleration import SystemRun, SystemTrial
+
+CODE = "ACC-019"
 
 
-def trial(name: str = "cpu", outcome: Any = "ok", reason: str = "", **evidence: Any) -> SystemTrial:
+def trial(name: str = "cpu", outcome: str = "ok", reason: str = "", **evidence: Any) -> SystemTrial:
     """A trial whose images are as they must be, unless evidence says otherwise (None: has none)."""
     given: dict[str, Any] = {"version": "2.4.0"}
     if outcome == "ok":
         given |= {"png_difference": 0.0, "jpeg_difference": 5.0}
         given |= {"type": f"TensorList{name.upper()}"}
-    kept = {key: value for key, value in (given | evidence).items() if value is not None}
-    return SystemTrial(name=name, outcome=outcome, reason=reason, evidence=kept)
+    return system_runs.trial(name, outcome, reason, **(given | evidence))
 
 
-def control(**evidence: Any) -> SystemTrial:
-    made = trial(**evidence)
-    return SystemTrial(name="cpu", control=True, outcome="ok", evidence=made.evidence)
+CONTROL = replace(trial(), control=True)
 
 
 def run(*trials: SystemTrial, **facts: Any) -> SystemRun:
     device = "gpu" if any(one.name == "gpu" for one in trials) else "cpu"
-    values = {"system": "dali", "outcome": "ok", "device": device, "trials": list(trials), **facts}
-    return SystemRun(**values)
-
-
-def result(*found: SystemRun) -> CheckResult:
-    (check,) = [one for one in registry.all_checks() if one.code == "ACC-019"]
-    target = build.document("/venv", acceleration=Acceleration(systems=["dali"], runs=list(found)))
-    snapshot = build.snapshot(target, acceleration=Acceleration())
-    return diagnose(snapshot, checks=[check]).results[0]
-
-
-def headline_of(result: CheckResult) -> str:
-    (finding,) = result.findings
-    assert finding.evidence and finding.remedy is not None and finding.message.endswith(".")
-    return finding.headline
+    values = {"outcome": "ok", "device": device, "trials": list(trials), **facts}
+    return SystemRun(system="dali", **values)
 
 
 def test_images_as_they_must_be_are_engaged() -> None:
-    on_cpu = result(run(trial()))
+    on_cpu = result(CODE, run(trial()))
     assert on_cpu.detail == "DALI 2.4.0: images within 5 of 255 of their pixels, on the CPU"
-    both = result(run(trial("gpu", jpeg_difference=9.0), control()))
+    both = result(CODE, run(trial("gpu", jpeg_difference=9.0), CONTROL))
     assert both.outcome == "pass"
     assert both.detail == "DALI 2.4.0: images within 9 of 255 of their pixels, on the GPU"
 
@@ -60,10 +45,10 @@ def test_images_as_they_must_be_are_engaged() -> None:
     ("trials", "headline"),
     [
         ((trial(png_difference=2.0),), "DALI's CPU pipeline gives wrong images"),
-        ((trial("gpu", jpeg_difference=14.0), control()), "DALI's GPU pipeline gives wrong images"),
-        ((trial("gpu", type="TensorListCPU"), control()), "DALI's GPU pipeline does not run"),
+        ((trial("gpu", jpeg_difference=14.0), CONTROL), "DALI's GPU pipeline gives wrong images"),
+        ((trial("gpu", type="TensorListCPU"), CONTROL), "DALI's GPU pipeline does not run"),
         (
-            (trial("gpu", "error", "RuntimeError: nvJPEG failed"), control()),
+            (trial("gpu", "error", "RuntimeError: nvJPEG failed"), CONTROL),
             "DALI's GPU pipeline does not run, its CPU pipeline does",
         ),
         ((trial("gpu", "crashed", "its process died"),), "DALI's GPU pipeline does not run"),
@@ -73,12 +58,12 @@ def test_images_as_they_must_be_are_engaged() -> None:
 def test_wrong_images_and_pipelines_that_do_not_run_are_failures(
     trials: tuple[Any, ...], headline: str
 ) -> None:
-    found = result(run(*trials))
-    assert (found.outcome, headline_of(found)) == ("fail", headline)
+    found = result(CODE, run(*trials))
+    assert (found.outcome, only(found).headline) == ("fail", headline)
 
 
 def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
-    found = result(run(trial("gpu", "error", "CUDA driver version is insufficient"), control()))
+    found = result(CODE, run(trial("gpu", "error", "CUDA driver version is insufficient"), CONTROL))
     assert "for a CUDA that the driver knows" in found.findings[0].remedy.text  # type: ignore[union-attr]
 
 
@@ -109,14 +94,14 @@ def test_a_driver_that_is_too_old_for_it_is_named_in_the_remedy() -> None:
     ],
 )
 def test_without_evidence_it_could_not_run(found: SystemRun, outcome: str, reason: str) -> None:
-    answer = result(found)
+    answer = result(CODE, found)
     assert (answer.outcome, answer.reason) == (outcome, reason)
 
 
 def test_runs_of_the_plugin_in_older_snapshots_are_for_lib_010() -> None:
     older = run(framework="tensorflow", framework_version="2.15.1")
-    assert result(run(trial()), older).outcome == "pass"
-    assert result(older).outcome == "skipped"
+    assert result(CODE, run(trial()), older).outcome == "pass"
+    assert result(CODE, older).outcome == "skipped"
 
 
 def test_images_have_their_pixels() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from acceleration_runs import full_text, only, result, run, trial
+import system_runs
+from system_runs import full_text, only, result, trial
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.facts.target import Environment
@@ -13,7 +14,7 @@ from envcheck.facts.target import Environment
 CODE = "ACC-010"
 LINKED = trial("TensorRT linked", version="8.6.1")
 LOADED = trial("TensorRT loaded", version="8.6.1")
-GRAPH = trial("graph", operations=0, engines=0, result=4702817.5)
+GRAPH = trial("graph", control=True, operations=0, engines=0, result=4702817.5)
 FELL_BACK = (
     "W tensorflow/compiler/tf2tensorrt/kernels/trt_engine_op.cc:1103] TF-TRT Warning: Engine creation for "
     "TRTEngineOp_000_000 failed. The native segment will be used instead. Reason: INTERNAL: Failed to build "
@@ -30,7 +31,7 @@ ALL = (precision("FP32"), precision("FP16", difference=0.01))
 
 
 def trt(*trials: SystemTrial, **more: Any) -> SystemRun:
-    return run(*trials, **({"system": "tf-trt"} | more))
+    return system_runs.run("tf-trt", *trials, **more)
 
 
 WELL = trt(LINKED, LOADED, GRAPH, *ALL)
@@ -131,7 +132,7 @@ def test_a_conversion_that_crashes_or_raises() -> None:
 def test_what_could_not_run() -> None:
     gone = trt(outcome="not-run", reason="no GPU: libcuda cannot be loaded")
     assert result(CODE, gone).outcome == "could-not-run"
-    broken = trial("graph", "error", "ResourceExhaustedError: no")
+    broken = trial("graph", "error", "ResourceExhaustedError: no", control=True)
     assert result(CODE, trt(LINKED, LOADED, broken, *ALL)).outcome == "could-not-run"
     late = trt(LINKED, LOADED, GRAPH, ALL[0], trial("FP16", "timeout", "no answer"))
     answer = result(CODE, late)
@@ -142,7 +143,7 @@ def test_what_could_not_run() -> None:
     assert result(CODE, trt(LINKED, LOADED, GRAPH, nowhere, *ALL[1:])).findings == []
     stuck = trial("TensorRT loaded", "timeout", "no answer within 30 s")
     assert result(CODE, trt(LINKED, stuck, outcome="timeout")).outcome == "could-not-run"
-    odd = trial("graph", operations=1, engines=0)
+    odd = trial("graph", control=True, operations=1, engines=0)
     answer = result(CODE, trt(LINKED, LOADED, odd, *ALL))
     assert answer.outcome == "could-not-run" and "not converted" in answer.reason
     bare = trt(outcome="not-applicable", reason="this tensorflow is built without TensorRT")

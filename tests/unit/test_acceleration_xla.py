@@ -6,26 +6,33 @@ from typing import Any
 
 import msgspec
 import pytest
-from acceleration_runs import full_text, only, result, run, trial
+import system_runs
+from system_runs import full_text, only, result, trial
 from targets import compiler_tool, tensorflow
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.facts.target import Environment, FrameworkGpu
 
-OFF = trial("off", clusters=0, modules=0, fusions=0, runs=0, result=3871.7)
+OFF = trial("off", control=True, clusters=0, modules=0, fusions=0, runs=0, result=3871.7)
 JIT = trial("jit_compile", modules=1, fusions=1, result=3871.7, difference=1.2e-7)
 CLUSTERED = trial(
     "auto-clustering", clusters=1, runs=1, modules=1, fusions=1, result=3871.7, difference=0.0
 )
 EMPTY = trial("auto-clustering", clusters=0, runs=0, modules=0, fusions=0, difference=0.0)
-WELL = run(OFF, JIT, CLUSTERED)
+
+
+def run(*trials: SystemTrial, **more: Any) -> SystemRun:
+    return system_runs.run("xla", *trials, **more)
 
 
 def jax(*trials: SystemTrial, **more: Any) -> SystemRun:
     return run(*trials, framework="jax", framework_version="0.4.35", **more)
 
 
-NO_JIT = trial("disable_jit", calls=2, python_runs=2, modules=0, fusions=0, result=3871.7)
+WELL = run(OFF, JIT, CLUSTERED)
+NO_JIT = trial(
+    "disable_jit", control=True, calls=2, python_runs=2, modules=0, fusions=0, result=3871.7
+)
 TRACED = trial("jit", calls=2, python_runs=1, modules=1, fusions=2, difference=1.8e-7)
 
 
@@ -149,10 +156,8 @@ def test_a_flag_that_this_build_does_not_know(where: str) -> None:
         "its process died by signal 6 (SIGABRT): F0000 parse_flags_from_env.cc:234] Unknown flag in "
         f"{name}: --xla_nonsense=1"
     )
-    trials = (
-        [trial("off", "crashed", why)] if where == "off" else [OFF, trial(where, "crashed", why)]
-    )
-    one = run(*trials, outcome="crashed", reason=why)
+    dead = trial(where, "crashed", why, control=where == "off")
+    one = run(*([dead] if where == "off" else [OFF, dead]), outcome="crashed", reason=why)
     given = variables(**{name: "--xla_other=2 --xla_nonsense=1"})
     finding = only(result("ACC-007", one, **given))
     assert f"ends the process: {name} holds --xla_nonsense, which" in finding.headline
@@ -167,7 +172,10 @@ def test_another_result_is_a_failure() -> None:
 
 
 def test_what_could_not_run() -> None:
-    gone = run(outcome="not-run", reason="tensorflow sees no GPU", trials=[])
+    gone = run(
+        outcome="not-run",
+        reason="tensorflow sees no GPU",
+    )
     assert result("ACC-007", gone).outcome == "could-not-run"
     for outcome in ("timeout", "out-of-memory"):
         late = run(OFF, trial("jit_compile", outcome, "no answer within 20 s"))
@@ -175,7 +183,7 @@ def test_what_could_not_run() -> None:
         assert (answer.outcome, answer.findings) == ("could-not-run", [])
     taken = trial("jit_compile", "error", "InternalError: CUDA_ERROR_OUT_OF_MEMORY: out of memory")
     assert result("ACC-007", run(OFF, taken)).outcome == "could-not-run"
-    dead = run(trial("off", "crashed", "died"), outcome="crashed", reason="died")
+    dead = run(trial("off", "crashed", "died", control=True), outcome="crashed", reason="died")
     assert result("ACC-007", dead).outcome == "could-not-run"
     assert result("ACC-008", crashed("jit_compile")).outcome == "could-not-run"
 

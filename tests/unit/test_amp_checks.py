@@ -12,15 +12,12 @@ from amp_runs import (
     GRAPH,
     KERAS,
     TORCH,
-    bad,
-    finding,
     judged,
     keras,
     reason,
     rewritten,
     run,
     scaler,
-    seen,
     step,
     torch,
     unscaled,
@@ -28,6 +25,7 @@ from amp_runs import (
     ways,
 )
 from h100 import ADDRESSES, gpu, nvml
+from system_runs import only, result, seen, trial
 from targets import judge, replace
 
 BOTH = pytest.mark.parametrize(
@@ -68,12 +66,12 @@ def test_torch_engaged_names_the_type() -> None:
 
 @BOTH
 def test_nothing_in_half_is_a_failure(system: str, trials: Any, main: str, control: str) -> None:
-    found = finding(judged(system, *trials(half=0)))
+    found = only(judged(system, *trials(half=0)))
     assert found.level == "fail"
     assert found.headline == f"{main} is on and nothing is computed in 16 bits"
     assert [one.value.partition(":")[0] for one in found.evidence] == [f"{control} (control)", main]
     part = put(trials(), step(main, 3, convolutions_half=0))[:2]
-    assert "no convolution is computed in 16 bits" in finding(judged(system, *part)).message
+    assert "no convolution is computed in 16 bits" in only(judged(system, *part)).message
 
 
 @BOTH
@@ -82,9 +80,9 @@ def test_what_proves_nothing_could_not_run(
 ) -> None:
     for trial_, why in (
         (step(control, 2, control=True), f"the control, {control}, computes in 16 bits, too"),
-        (bad(control, "error", "boom", control=True), f"{control}, did not run: boom"),
-        (bad(main, "timeout", "not done within 30 s"), "not done within 30 s"),
-        (bad(main, "out-of-memory", "no memory"), "no memory"),
+        (trial(control, "error", "boom", control=True), f"{control}, did not run: boom"),
+        (trial(main, "timeout", "not done within 30 s"), "not done within 30 s"),
+        (trial(main, "out-of-memory", "no memory"), "no memory"),
         (step(main, convolutions="three", products=["3"]), "no convolution and no product"),
     ):
         result = judged(system, *put(trials(), trial_))
@@ -100,10 +98,10 @@ def test_what_proves_nothing_could_not_run(
 def test_step_that_fails_in_half_alone_is_a_failure_on_a_gpu(
     system: str, trials: Any, main: str, control: str
 ) -> None:
-    broken = put(trials(), bad(main, "error", "CUDNN_STATUS_NOT_SUPPORTED"))
-    assert "it fails: CUDNN_STATUS_NOT_SUPPORTED." in finding(judged(system, *broken)).message
+    broken = put(trials(), trial(main, "error", "CUDNN_STATUS_NOT_SUPPORTED"))
+    assert "it fails: CUDNN_STATUS_NOT_SUPPORTED." in only(judged(system, *broken)).message
     assert judged(system, *broken, **CPU).outcome == "could-not-run"
-    both = put(broken, bad(control, "error", "cuDNN is broken", control=True))
+    both = put(broken, trial(control, "error", "cuDNN is broken", control=True))
     assert judged(system, *both).outcome == "could-not-run"
 
 
@@ -111,21 +109,21 @@ def test_step_that_fails_in_half_alone_is_a_failure_on_a_gpu(
 def test_version_without_it_is_not_applicable(
     system: str, trials: Any, main: str, control: str
 ) -> None:
-    result = judged(system, *put(trials(), bad(main, "not-supported", "came with 1.10")))
+    result = judged(system, *put(trials(), trial(main, "not-supported", "came with 1.10")))
     assert result.outcome == "skipped" and "came with 1.10" in reason(result)
     gone = judged(system, outcome="not-applicable", reason="no policies before 2.4")
     assert gone.outcome == "skipped" and "no policies" in reason(gone)
 
 
 def test_bfloat16_that_does_not_run_here_is_no_failure() -> None:
-    result = judged(KERAS, *put(keras(), bad("mixed_bfloat16", "error", "no kernel")))
+    result = judged(KERAS, *put(keras(), trial("mixed_bfloat16", "error", "no kernel")))
     assert result.outcome == "pass"
     assert "mixed_bfloat16 does not run here: no kernel" in result.detail
-    assert finding(judged(KERAS, *keras(bfloat=0))).headline.startswith("mixed_bfloat16 is on")
+    assert only(judged(KERAS, *keras(bfloat=0))).headline.startswith("mixed_bfloat16 is on")
 
 
 def test_keras_without_a_loss_scale_is_a_warning() -> None:
-    found = finding(judged(KERAS, *put(keras(), step("mixed_float16", 3, moved_by_step=True))))
+    found = only(judged(KERAS, *put(keras(), step("mixed_float16", 3, moved_by_step=True))))
     assert found.level == "warn" and found.headline == "float16 without a loss scale"
 
 
@@ -141,12 +139,12 @@ def test_keras_without_a_loss_scale_is_a_warning() -> None:
 def test_loss_scale_that_does_not_hold_is_a_failure(
     system: str, trials: Any, main: str, control: str, more: Any, words: str
 ) -> None:
-    found = finding(judged(system, *trials(**more)))
+    found = only(judged(system, *trials(**more)))
     assert found.level == "fail" and words in found.message
 
 
 def test_gradscaler_that_shows_nothing_could_not_run() -> None:
-    lacks = bad("GradScaler", "not-supported", "GradScaler for the CPU came with PyTorch 2.3")
+    lacks = trial("GradScaler", "not-supported", "GradScaler for the CPU came with PyTorch 2.3")
     result = judged(TORCH, *put(torch(), lacks), **CPU)
     assert result.outcome == "pass" and lacks.reason in result.detail
     without = [
@@ -155,7 +153,7 @@ def test_gradscaler_that_shows_nothing_could_not_run() -> None:
         )
         for lost in ("moved_by_overflow", "scale_after_overflow")
     ]
-    for one in (bad("GradScaler", "error", "boom"), unscaled(moved_by_overflow=False), *without):
+    for one in (trial("GradScaler", "error", "boom"), unscaled(moved_by_overflow=False), *without):
         assert judged(TORCH, *put(torch(), one)).outcome == "could-not-run"
 
 
@@ -170,13 +168,13 @@ def test_gradscaler_that_shows_nothing_could_not_run() -> None:
 )
 def test_remedy_is_what_that_version_needs(system: str, version: str, words: str) -> None:
     trials = keras(half=0) if system == KERAS else torch(half=0)
-    found = finding(judged(system, *trials, framework_version=version))
+    found = only(judged(system, *trials, framework_version=version))
     assert found.remedy is not None and words in " ".join(found.remedy.commands)
 
 
 def test_target_without_the_framework_is_not_applicable() -> None:
-    for code in CODES.values():
-        assert judge(seen(), code, "acceleration").outcome == "skipped"
+    for system, code in CODES.items():
+        assert result(code, asked=system).outcome == "skipped"
 
 
 # By graph rewrite
@@ -190,13 +188,13 @@ def test_rewrite_engaged_says_how_much_is_in_half() -> None:
 
 
 def test_rewrite_that_changes_nothing_is_a_failure_with_what_that_version_needs() -> None:
-    found = finding(judged(GRAPH, variables(), *ways("session", 0), *ways("function", 0)))
+    found = only(judged(GRAPH, variables(), *ways("session", 0), *ways("function", 0)))
     assert found.headline == "AMP of a wrapped optimizer is on and nothing is computed in 16 bits"
     assert "0 of 5 convolutions" in found.message
     assert found.remedy is not None and "mixed_float16" in found.remedy.text
-    first = finding(judged(GRAPH, variables(), *ways("session", 0), framework_version="1.15.5"))
+    first = only(judged(GRAPH, variables(), *ways("session", 0), framework_version="1.15.5"))
     assert first.remedy is not None and "auto_mixed_precision=2" in first.remedy.commands[0]
-    one = finding(judged(GRAPH, variables(), *ways("session"), *ways("function", 0)))
+    one = only(judged(GRAPH, variables(), *ways("session"), *ways("function", 0)))
     assert "tf.function" in one.message and "wrapped" not in one.message
 
 
@@ -211,10 +209,10 @@ OFF = rewritten("session off", control=True)
         (ways("session", 0, **HIDDEN), "no convolution and no product"),
         (ways("session", 0, places=["CPU"]), "ran on the CPU"),
         ((rewritten("session", 5), rewritten("session off", 5, True)), "computes in 16 bits, too"),
-        ((rewritten("session", 5), bad("session off", "error", "E: x", True)), "did not run"),
+        ((rewritten("session", 5), trial("session off", "error", "E: x", True)), "did not run"),
         ((rewritten("session", 5),), "did not run"),
-        ((bad("session", "error", "E: no kernel"),), "no kernel"),
-        ((bad("session", "timeout", "not done"), OFF), "not done"),
+        ((trial("session", "error", "E: no kernel"),), "no kernel"),
+        ((trial("session", "timeout", "not done"), OFF), "not done"),
     ],
 )
 def test_rewrite_that_does_not_show_is_no_failure(trials: tuple[Any, ...], why: str) -> None:
@@ -223,16 +221,16 @@ def test_rewrite_that_does_not_show_is_no_failure(trials: tuple[Any, ...], why: 
 
 
 def test_step_that_fails_with_the_rewrite_alone_is_a_failure() -> None:
-    result = judged(GRAPH, variables(), bad("session", "error", "InternalError: cuDNN"), OFF)
-    assert "InternalError: cuDNN" in finding(result).message
-    clash = bad("session", "error", "RuntimeError: the variable asks for it already")
+    result = judged(GRAPH, variables(), trial("session", "error", "InternalError: cuDNN"), OFF)
+    assert "InternalError: cuDNN" in only(result).message
+    clash = trial("session", "error", "RuntimeError: the variable asks for it already")
     excluded = judged(GRAPH, variables(f"{AMP}=1"), clash, OFF, framework_version=NVIDIA)
     assert excluded.outcome == "skipped" and "excludes wrapping" in reason(excluded)
     assert judged(GRAPH, variables(f"{AMP}=0"), clash, OFF).outcome == "fail"
 
 
 def test_version_without_the_rewrite_is_not_applicable() -> None:
-    old = bad("session", "not-supported", "this TensorFlow has no such function")
+    old = trial("session", "not-supported", "this TensorFlow has no such function")
     result = judged(GRAPH, variables(), old, OFF, framework_version="1.12.0")
     assert result.outcome == "skipped" and "no such function" in reason(result)
     assert judged(GRAPH, variables(), old, OFF, *ways("function")).outcome == "pass"
