@@ -144,49 +144,37 @@ def _put(data: dict[str, Any], path: str, value: Any) -> None:
     probe = data[document].get(section)
     if probe is None or probe.get("facts") is None:
         raise CorpusError(f"{section} has no facts to differ from")
-    _into([probe["facts"]], rest, value)
+    _into(probe["facts"], rest, value)
 
 
-def _into(places: list[Any], steps: list[str], value: Any) -> None:
-    """Follow one step in each of the places, and put the value where the steps end."""
-    for step, last in zip(steps, [False] * (len(steps) - 1) + [True], strict=True):
-        match = STEP.match(step)
-        if match is None:
-            raise CorpusError(f"{step!r} is no step of a path")
-        name, which = match["name"], match["which"]
-        if which is None:
-            if last:
-                for place in places:
-                    _set(place, name, value)
-                return
-            places = [place.setdefault(name, {}) for place in places]
-            continue
-        lists = [place.setdefault(name, []) for place in places]
-        if not all(isinstance(one, list) for one in lists):
-            raise CorpusError(f"{name} is no list here")
-        if which == "+":
-            if not last:
-                raise CorpusError("[+] adds an item and ends the path")
-            for one in lists:
-                one.append(value)
-            return
-        if last:
-            for one in lists:
-                kept = _chosen(one, which)
-                one[:] = [
-                    (None if value == REMOVED else value) if i in kept else item
-                    for i, item in enumerate(one)
-                    if i not in kept or value != REMOVED
-                ]
-            return
-        places = [one[i] for one in lists for i in _chosen(one, which)]
-
-
-def _set(place: dict[str, Any], name: str, value: Any) -> None:
-    if value == REMOVED:
-        place.pop(name, None)
-    else:
-        place[name] = value
+def _into(place: Any, steps: list[str], value: Any) -> None:
+    """Put the value where the steps from this place end."""
+    step, *rest = steps
+    match = STEP.match(step)
+    if match is None:
+        raise CorpusError(f"{step!r} is no step of a path")
+    name, which = match["name"], match["which"]
+    if which is None:
+        if rest:
+            _into(place.setdefault(name, {}), rest, value)
+        elif value == REMOVED:
+            place.pop(name, None)
+        else:
+            place[name] = value
+        return
+    items = place.setdefault(name, [])
+    if not isinstance(items, list):
+        raise CorpusError(f"{name} is no list here")
+    if which == "+":
+        if rest:
+            raise CorpusError("[+] adds an item and ends the path")
+        items.append(value)
+        return
+    for i in reversed(_chosen(items, which)):
+        if rest:
+            _into(items[i], rest, value)
+        else:
+            items[i : i + 1] = [] if value == REMOVED else [value]
 
 
 def _chosen(items: list[Any], which: str) -> list[int]:
