@@ -55,9 +55,13 @@ def mend(machine: Machine, healthy: Machine, commands: Sequence[str]) -> None:
 def _run(m: Machine, healthy: Machine, command: str) -> None:
     for pattern, act in _MEANING:
         if found := re.match(pattern, command):
-            act(m, healthy, found)
+            if act is not None:
+                act(m, healthy, found)
             return
     raise Unknown(command)
+
+
+Act = Callable[[Machine, Machine, re.Match[str]], object]
 
 
 def _gpus(m: Machine, command: str) -> list[Gpu]:
@@ -86,22 +90,18 @@ def _load(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
     m.modules += [one for one in ([name] if name != "nvidia" else _MODULES) if one not in m.modules]
 
 
-def _unload(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
-    m.modules = [one for one in m.modules if one not in found[1].replace("-", "_").split()]
-
-
 def _reboot(m: Machine, healthy: Machine, _found: re.Match[str]) -> None:
     files = [_text(text) for path, text in m.files.items() if path.startswith("/etc/modprobe.d/")]
     if any("blacklist nouveau" in text for text in files) and "nouveau" in m.modules:
         m.modules.remove("nouveau")
     # What the kernel said, and what waits for a reset, is of the boot before.
     m.log = list(healthy.log)
-    _reset_of(m, m.gpus, healthy)
+    _reset(m, m.gpus, healthy)
     m.module_driver = None
     _load(m, healthy, re.match("(nvidia)", "nvidia"))  # type: ignore[arg-type]
 
 
-def _reset_of(m: Machine, gpus: Sequence[Gpu], healthy: Machine) -> None:
+def _reset(m: Machine, gpus: Sequence[Gpu], healthy: Machine) -> None:
     before = {gpu.address: gpu for gpu in healthy.gpus}
     for gpu in gpus:
         same = before[gpu.address]
@@ -119,11 +119,7 @@ def _reset_of(m: Machine, gpus: Sequence[Gpu], healthy: Machine) -> None:
         )
 
 
-def _reset(m: Machine, healthy: Machine, found: re.Match[str]) -> None:
-    _reset_of(m, _gpus(m, found[0]), healthy)
-
-
-def _change(**values: object) -> Callable[[Machine, Machine, re.Match[str]], None]:
+def _change(**values: object) -> Act:
     def act(m: Machine, healthy: Machine, found: re.Match[str]) -> None:
         for gpu in _gpus(m, found[0]):
             gpu.change(**values)
@@ -178,10 +174,6 @@ def _nodes(m: Machine, healthy: Machine, _found: re.Match[str]) -> None:
     _load(m, healthy, re.match("(nvidia_uvm)", "nvidia_uvm"))  # type: ignore[arg-type]
 
 
-def _write(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
-    m.write(found[2], found[1].encode().decode("unicode_escape"))
-
-
 def _comment_lines(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
     lines = _text(m.files[found[2]]).splitlines()
     kept = [f"# {line}" if re.search(found[1], line) else line for line in lines]
@@ -198,9 +190,8 @@ def _build(m: Machine, _healthy: Machine, _found: re.Match[str]) -> None:
     m.files |= module_on_disk(m.kernel, m.driver, m.flavour)
 
 
-def _build_signed(m: Machine, healthy: Machine, found: re.Match[str]) -> None:
-    _build(m, healthy, found)
-    _enroll(m, healthy, found)
+def _enroll(m: Machine) -> None:
+    m.write(_ENROLLED, "")
 
 
 def _userland(m: Machine, healthy: Machine, _found: re.Match[str]) -> None:
@@ -212,56 +203,46 @@ def _userland(m: Machine, healthy: Machine, _found: re.Match[str]) -> None:
     }
 
 
-def _enroll(m: Machine, _healthy: Machine, _found: re.Match[str]) -> None:
-    m.write(_ENROLLED, "")
-
-
 def _manager(m: Machine, healthy: Machine, _found: re.Match[str]) -> None:
     for name, version in healthy.packages.items():
         if "fabricmanager" in name:
             m.packages[name] = version
 
 
-def _unset(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
-    m.environment.pop(found[1], None)
+def _unload(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
+    m.modules = [one for one in m.modules if one not in found[1].replace("-", "_").split()]
 
 
-def _files(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
-    m.limits["RLIMIT_NOFILE"] = int(found[1])
+def _write(m: Machine, _healthy: Machine, found: re.Match[str]) -> None:
+    m.write(found[2], found[1].encode().decode("unicode_escape"))
 
 
-def _nothing(m: Machine, _healthy: Machine, _found: re.Match[str]) -> None:
-    """Rebuilds or holds what the description has no part of."""
-
-
-_MEANING: list[tuple[str, Callable[[Machine, Machine, re.Match[str]], None]]] = [
+# What a command does, by its words. None: rebuilds or holds what the description has no part of.
+_MEANING: list[tuple[str, Act | None]] = [
     (r"modprobe -r (.*)", _unload),
     (r"modprobe (\S+)", _load),
     (r"nvidia-modprobe ", _nodes),
     (r"printf '([^']*)' \| (?:sudo )?tee (\S+)", _write),
     (r"grep -rlE '([^']*)' /etc/modprobe.d \| xargs -r (?:sudo )?sed ", _comment_out),
     (r"sed -i\.bak -E '/([^']*)/s/\^/# /' (\S+)", _comment_lines),
-    (
-        r"(depmod -a|update-initramfs|dpkg --configure|apt --fix-broken|echo nvidia-peermem)",
-        _nothing,
-    ),
-    (r"apt install (?:ubuntu-drivers-common|linux-headers-)", _nothing),
+    (r"depmod -a|update-initramfs|dpkg --configure|apt --fix-broken|echo nvidia-peermem", None),
+    (r"apt install (?:ubuntu-drivers-common|linux-headers-)", None),
     (r"apt install [^|]*nvidia-fabricmanager", _manager),
-    (r"apt install linux-modules-nvidia-\d+", _build_signed),
+    (r"apt install linux-modules-nvidia-\d+", lambda *given: (_build(*given), _enroll(given[0]))),
     (r"apt install (nvidia-utils|nvidia-smi|libcuda1)", _userland),
     (r"dkms autoinstall", _build),
-    (r"mokutil --import", _enroll),
+    (r"mokutil --import", lambda m, *_: _enroll(m)),
     (r"reboot|poweroff", _reboot),
     (r"systemctl (enable --now|start|stop|restart) (.*)", _service),
-    (r"nvidia-smi --gpu-reset", _reset),
+    (r"nvidia-smi --gpu-reset", lambda m, healthy, found: _reset(m, _gpus(m, found[0]), healthy)),
     (r"nvidia-smi .*-c DEFAULT", _change(compute_mode=0)),
     (r"nvidia-smi .*-pl ([\d.]+)", _limit),
     (r"nvidia-smi .*-pm 1", _change(persistence=True)),
     (r"nvidia-smi .*-r[ag]c", _clocks),
     (r"nvidia-smi .*-e ([01])", _ecc),
     (r"nvidia-smi mig .*-cgi", _instance),
-    (r"unset (\w+)", _unset),
-    (r"ulimit -n (\d+)", _files),
+    (r"unset (\w+)", lambda m, _, found: m.environment.pop(found[1], None)),
+    (r"ulimit -n (\d+)", lambda m, _, found: m.limits.update(RLIMIT_NOFILE=int(found[1]))),
 ]
 
 
