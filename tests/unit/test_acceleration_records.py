@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from children import Child, Clock
 
 from envcheck.collector.kernels.failures import NotSupported
-from envcheck.collector.runtime.process import Result
 from envcheck.collector.systems.running import records
 from envcheck.collector.systems.running.records import SystemReader, SystemWriter
 from envcheck.collector.worker import messages
@@ -21,23 +21,9 @@ from envcheck.collector.worker.parent import Limits, Worker
 from envcheck.facts.acceleration import SystemTrial
 
 
-class _Child:
-    """As a process.Child whose output is known, and which is over."""
-
-    def __init__(self, stdout: bytes) -> None:
-        self.stdout = stdout
-        self.result = Result([], "exited", 0, b"", b"", 1.0, None)
-
-    def poll(self) -> Result:
-        return self.result
-
-    def new_stdout(self) -> bytes:
-        return self.stdout
-
-
 def read(stdout: bytes) -> tuple[SystemReader, Worker]:
     found = SystemReader()
-    worker = Worker(_Child(stdout), Limits(), found.take)
+    worker = Worker(Child(Clock(), [(0, stdout)], (0, 0)), Limits(), found.take)
     worker.step()
     return found, worker
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from children import Child, Clock
 from systems import framework, gpu, system
 
 from envcheck.collector import gpu_work, systems
@@ -15,7 +16,6 @@ from envcheck.collector.documents import document, snapshot
 from envcheck.collector.main import Request
 from envcheck.collector.redact import Redactor
 from envcheck.collector.run import Run
-from envcheck.collector.runtime.process import Result
 from envcheck.collector.systems.running import records, runner
 from envcheck.collector.worker import PythonCommand, messages
 from envcheck.facts import acceleration as facts
@@ -47,58 +47,11 @@ WELL = [
 ]
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def pause(self, _seconds: float) -> None:
-        self.now += 0.1
+Script = Callable[[Clock], Child]
 
 
-class Process:
-    """As a process.Child: says its script at its times, and ends with a status at the last one's."""
-
-    pids = iter(range(100, 10_000))
-
-    def __init__(
-        self,
-        clock: Clock,
-        script: list[tuple[float, bytes]],
-        status: int | None,
-        stderr: bytes = b"",
-        stuck: Any = None,
-    ) -> None:
-        self.clock, self.began, self.script = clock, clock(), list(script)
-        self.status, self.stderr, self.stuck = status, stderr, stuck
-        self.pid = next(self.pids)
-        self.result: Result | None = None
-        self.stopped = False
-
-    def poll(self) -> Result | None:
-        over = not self.script and self.status is not None
-        if self.result is None and (over or self.stopped):
-            outcome = "stopped" if self.stopped else "exited"
-            code = None if self.stopped else self.status
-            self.result = Result([], outcome, code, b"", self.stderr, 1.0, self.stuck)
-        return self.result
-
-    def new_stdout(self) -> bytes:
-        due = [step for at, step in self.script if at <= self.clock() - self.began]
-        del self.script[: len(due)]
-        return b"".join(due)
-
-    def stop(self) -> None:
-        self.stopped = True
-
-
-Script = Callable[[Clock], Process]
-
-
-def well(clock: Clock) -> Process:
-    return Process(clock, WELL, 0)
+def well(clock: Clock) -> Child:
+    return Child(clock, WELL, (0.8, 0))
 
 
 class Made:
@@ -114,14 +67,14 @@ class Made:
         patience: int = 1,
     ) -> None:
         monkeypatch.setattr(systems, "load", lambda: found)
-        self.clock = Clock()
-        self.started: list[tuple[str, Process, dict[str, Any], dict[str, str]]] = []
+        self.clock = Clock(0.1)
+        self.started: list[tuple[str, Child, dict[str, Any], dict[str, str]]] = []
         self.most = 0
         self.progress: list[tuple[list[str], int, int]] = []
         machine = {"host": {"outcome": "ok", "facts": {"cpus_allowed": cores}}}
         self.documents: dict[str, Any] = {"machine": machine, "target": {"torch": framework()}}
 
-        def start(argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Process:
+        def start(argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Child:
             params = msgspec.json.decode(argv[-1])
             module = params.pop("module")
             process = scripts[module](self.clock)
@@ -193,13 +146,13 @@ def test_a_system_that_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = one_run(monkeypatch, lambda clock: Process(clock, [], None), framework="torch")
+    never = one_run(monkeypatch, lambda clock: Child(clock, [], None), framework="torch")
     assert never.outcome == "timeout" and never.trials == []
     assert never.reason == "torch was not imported within 90 s"
     late = [(80.0, ready(80.0)), (84.0, record(done={}))]
-    assert one_run(monkeypatch, lambda clock: Process(clock, late, 0)).outcome == "ok"
+    assert one_run(monkeypatch, lambda clock: Child(clock, late, (84.0, 0))).outcome == "ok"
     begun = [(80.0, ready(80.0)), (81.0, record(stage="b", of="control"))]
-    hung = one_run(monkeypatch, lambda clock: Process(clock, begun, None))
+    hung = one_run(monkeypatch, lambda clock: Child(clock, begun, None))
     assert (hung.outcome, hung.reason) == ("timeout", "no answer within 5 s")
     (trial,) = hung.trials
     assert (trial.name, trial.control, trial.outcome) == ("b", True, "timeout")
@@ -225,7 +178,9 @@ def test_a_process_that_ends_before_it_is_done(
 ) -> None:
     for begun in (False, True):
         script = WELL[:3] + ([(0.8, record(stage="b", of="trial"))] if begun else [])
-        run = one_run(monkeypatch, lambda clock, s=script: Process(clock, s, status, stderr))  # type: ignore[misc]
+        run = one_run(
+            monkeypatch, lambda clock, s=script: Child(clock, s, (s[-1][0], status), stderr)
+        )  # type: ignore[misc]
         assert (run.outcome, run.reason) == (outcome, reason)
         assert [one.outcome for one in run.trials] == ["ok", outcome][: 1 + begun]
         assert all(one.reason in ("", reason) for one in run.trials)
@@ -249,8 +204,8 @@ def test_what_could_not_be_killed_is_named_where_it_belongs(
     stuck = {"pid": 7, "command": "python", "state": "D"}
     left: list[tuple[int, dict[str, Any]]] = []
 
-    def hangs(clock: Clock) -> Process:
-        process = Process(clock, WELL[:1], None, stuck=stuck)
+    def hangs(clock: Clock) -> Child:
+        process = Child(clock, WELL[:1], None, stuck=stuck)
         left.append((process.pid, dict(stuck, pid=8)))
         return process
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from children import Child, Clock
 from h100 import cuda, gpu, nvml
 
 from envcheck.collector import documents as collected
@@ -20,8 +21,7 @@ from envcheck.collector.kernels.selection import Device
 from envcheck.collector.main import Request
 from envcheck.collector.options import Options
 from envcheck.collector.run import Run
-from envcheck.collector.runtime.process import Result
-from envcheck.collector.worker import PythonCommand, messages
+from envcheck.collector.worker import PythonCommand
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import GpuProcess
 from envcheck.facts.host import Host
@@ -31,45 +31,10 @@ WORK = GpuProcess(pid=4711, kind="C", name="python3")
 STUCK = {"pid": 77, "command": "python -c ...", "state": "D"}
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Fake:
-    """A child that does what its script says: (seconds after its start, record), and an end.
-
-    end: (seconds, exit status), None for one that runs until it is stopped, or "stuck".
-    """
-
-    def __init__(self, clock: Clock, script: list[tuple[float, Any]], end: Any, stderr: str = ""):
-        self.clock, self.script, self.end, self.stderr = clock, list(script), end, stderr.encode()
-        self.began = clock.now
-        self.stopped: float | None = None
-        self.result: Any = None
-        self.pid = id(self) % 100000
-
-    def _due(self) -> float:
-        return (self.clock.now if self.stopped is None else self.stopped) - self.began
-
-    def new_stdout(self) -> bytes:
-        due = [record for at, record in self.script if at <= self._due()]
-        self.script = self.script[len(due) :]
-        return b"".join(messages.encode(one) for record in due for one in record)
-
-    def stop(self) -> None:
-        self.stopped = self.stopped or self.clock.now
-
-    def poll(self) -> Any:
-        seconds = self.clock.now - self.began
-        if self.stopped is not None:
-            stuck = STUCK if self.end == "stuck" else None
-            self.result = Result(["x"], "stopped", None, b"", b"", seconds, stuck)
-        elif isinstance(self.end, tuple) and seconds >= self.end[0]:
-            self.result = Result(["x"], "exited", self.end[1], b"", self.stderr, seconds)
-        return self.result
+def child(clock: Clock, script: list[tuple[float, Any]], end: Any, stderr: str = "") -> Child:
+    """end: as a Child's, or "stuck": it runs, and cannot be ended."""
+    stuck = STUCK if end == "stuck" else None
+    return Child(clock, script, None if stuck else end, stderr.encode(), stuck)
 
 
 def begin(at: float, mode: str, stage: str = "bits") -> tuple[float, Any]:
@@ -102,9 +67,9 @@ class Trial:
         self.started: list[dict[str, Any]] = []
         waiting = list(scripts)
 
-        def start(job: Job, part: Part, params: dict[str, Any], deadline: float) -> Fake:
+        def start(job: Job, part: Part, params: dict[str, Any], deadline: float) -> Child:
             self.started.append({**params, "environ": part.environ})
-            return Fake(self.clock, *waiting.pop(0))
+            return child(self.clock, *waiting.pop(0))
 
         params = {"modes": job.parts[0].keys if job.parts else []}
         self.attempt = Attempt(job, params, start, Limits(20.0, 3.0, 10.0), self.clock)
@@ -253,7 +218,7 @@ class Stage:
             self.documents["target"] = result | {"loader": loader}
         self.clock = Clock()
         self.calls: list[dict[str, Any]] = []
-        self.running: list[Fake] = []
+        self.running: list[Child] = []
         self.most = 0
         self.script: Callable[[dict[str, Any]], Any] = well
         self.watched: list[tuple[list[str], int, int]] = []
@@ -261,16 +226,13 @@ class Stage:
         self.chosen = selection.choose(self.machine, self.options, {})
         self.campaign = Campaign(self.options, self.documents, self.start, {"A": "b"}, "/pynvml.py")
 
-    def start(self, argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Fake:
+    def start(self, argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Child:
         call = {"argv": argv, "cwd": cwd, "env": env, **json.loads(argv[-1])}
         self.calls.append(call)
-        child = Fake(self.clock, *self.script(call))
-        self.running = [other for other in self.running if other.poll() is None] + [child]
+        started = child(self.clock, *self.script(call))
+        self.running = [one for one in self.running if one.poll() is None] + [started]
         self.most = max(self.most, len(self.running))
-        return child
-
-    def pause(self, seconds: float) -> None:
-        self.clock.now += 0.25
+        return started
 
     def go(self) -> Stage:
         pythons = {
@@ -281,7 +243,7 @@ class Stage:
         def watch(names: list[str], done: int, total: int) -> None:
             self.watched.append((names, done, total))
 
-        self.campaign.run(self.chosen, pythons, watch, self.clock, self.pause)
+        self.campaign.run(self.chosen, pythons, watch, self.clock, self.clock.pause)
         return self
 
     def section(self, document: str = "machine") -> Any:
