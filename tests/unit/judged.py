@@ -9,7 +9,7 @@ from made_findings import made_finding
 from envcheck.checks import registry
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult
+from envcheck.findings.model import CheckResult, Finding
 
 AREAS = ("driver", "gpu")
 
@@ -40,15 +40,28 @@ def judged_alone(snapshot: Snapshot, code: str) -> CheckResult:
 def full_text(check: CheckResult) -> str:
     """All that a reader sees of a result."""
     words = [check.reason, check.detail, *[gap.reason for gap in check.unjudged]]
-    for finding in check.findings:
-        words += [
-            finding.message,
-            finding.subject,
-            *[f"{e.fact} {e.value}" for e in finding.evidence],
-        ]
-        if finding.remedy is not None:
-            words += [finding.remedy.text, *finding.remedy.commands]
+    return "\n".join([*words, *map(text_of, check.findings)])
+
+
+def text_of(finding: Finding) -> str:
+    words = [finding.message, finding.subject, *[f"{e.fact} {e.value}" for e in finding.evidence]]
+    if finding.remedy is not None:
+        words += [finding.remedy.text, *finding.remedy.commands]
     return "\n".join(words)
+
+
+def only(result: CheckResult, level: str = "") -> Finding:
+    """Its one finding, of this level, with what every finding owes its reader."""
+    assert result.findings, (result.outcome, full_text(result))
+    (finding,) = result.findings
+    assert level in ("", finding.level) and (not level or result.outcome == level)
+    assert finding.evidence and finding.message.endswith(".") and finding.remedy is not None
+    return finding
+
+
+def commands(finding: Finding) -> str:
+    assert finding.remedy is not None
+    return "\n".join(finding.remedy.commands)
 
 
 def assert_case(code: str, snapshot: Snapshot, outcome: str, words: str) -> None:

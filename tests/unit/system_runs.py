@@ -8,7 +8,7 @@ from targets import good_snapshot, judge, replace
 
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult, Finding
+from envcheck.findings.model import CheckResult
 
 
 def trial(
@@ -36,19 +36,3 @@ def seen(*runs: SystemRun, asked: str = "", **probes: Any) -> Snapshot:
 
 def result(code: str, *runs: SystemRun, asked: str = "", **probes: Any) -> CheckResult:
     return judge(seen(*runs, asked=asked, **probes), code, "acceleration")
-
-
-def only(answer: CheckResult) -> Finding:
-    assert answer.findings, (answer.outcome, answer.reason, answer.detail)
-    (finding,) = answer.findings
-    assert finding.evidence and finding.remedy is not None and finding.message.endswith(".")
-    return finding
-
-
-def full_text(finding: Finding) -> str:
-    """All that a user reads of it."""
-    assert finding.remedy is not None
-    shown = [one.value for one in finding.evidence]
-    return "\n".join(
-        [finding.headline, finding.message, *shown, finding.remedy.text, *finding.remedy.commands]
-    )

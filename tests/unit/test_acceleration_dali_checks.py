@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import system_runs
+from judged import only
 from msgspec.structs import replace
-from system_runs import only, result
+from system_runs import result
 
 from envcheck.collector.systems.shared import dali_images
 from envcheck.facts.acceleration import SystemRun, SystemTrial

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from judged import judged_alone, only
 from nccl_runs import alone, gpus, machine, trial
 from networks import network, setting
 
-from envcheck.checks import registry
-from envcheck.checks.engine import diagnose
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult
@@ -20,17 +19,11 @@ NAMED_H100 = "NVIDIA H100 80GB HBM3"
 
 
 def result(snapshot: Snapshot, code: str = SUM) -> CheckResult:
-    found = [one for one in registry.all_checks() if one.code == code]
-    return diagnose(snapshot, checks=found).results[0]
+    return judged_alone(snapshot, code)
 
 
 def headline_of(result: CheckResult) -> str:
-    """The first sentence of its one finding, which owes its reader evidence and a remedy."""
-    (finding,) = result.findings
-    assert finding.evidence and finding.remedy is not None
-    assert finding.message.endswith(".")
-    assert finding.headline
-    return finding.headline
+    return only(result).headline
 
 
 def broken(

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import system_runs
-from system_runs import full_text, only, result, trial
+from judged import only, text_of
+from system_runs import result, trial
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
 from envcheck.facts.target import Environment
@@ -61,7 +62,7 @@ def test_the_wrong_tensorrt_refuses_to_convert() -> None:
         "TF-TRT is on and runs nothing in TensorRT (FP32, FP16): TensorRT 8.5.3 is loaded, and "
         "TensorFlow is linked with 8.6.1"
     )
-    assert "tensorrt==8.6.1" in full_text(finding)
+    assert "tensorrt==8.6.1" in text_of(finding)
 
 
 def test_operations_without_engines() -> None:
@@ -70,7 +71,7 @@ def test_operations_without_engines() -> None:
     assert finding.headline.endswith("(FP32, FP16): no engine is built")
     finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none, log=[FELL_BACK])))
     assert "no engine is built: INTERNAL: Failed to build TensorRT engine" in finding.headline
-    assert FELL_BACK in full_text(finding)
+    assert FELL_BACK in text_of(finding)
     chip = (
         "E tf2tensorrt/utils/trt_logger.cc:42] Target GPU SM 120 is not supported by this TensorRT"
     )
@@ -88,7 +89,7 @@ def test_nothing_is_converted() -> None:
     given = Environment(variables={"TF_TRT_OP_DENYLIST": "Conv2D,Relu"})
     finding = only(result(CODE, one, environment=given))
     assert "TF_TRT_OP_DENYLIST=Conv2D,Relu is set" in finding.headline
-    assert "unset TF_TRT_OP_DENYLIST" in full_text(finding)
+    assert "unset TF_TRT_OP_DENYLIST" in text_of(finding)
 
 
 @pytest.mark.parametrize(("name", "good", "bad"), [("FP32", 0.004, 0.006), ("FP16", 0.05, 0.07)])

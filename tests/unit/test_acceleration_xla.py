@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 import system_runs
-from system_runs import full_text, only, result, trial
+from judged import only, text_of
+from system_runs import result, trial
 from targets import compiler_tool, tensorflow
 
 from envcheck.facts.acceleration import SystemRun, SystemTrial
@@ -74,7 +75,7 @@ def test_a_variable_switches_clustering_off(flags: str, rest: str) -> None:
     finding = only(result("ACC-008", one, **variables(TF_XLA_FLAGS=flags)))
     assert finding.level == "fail"
     assert f"TF_XLA_FLAGS={flags.split()[-1]} switches it off" in finding.headline
-    assert rest in full_text(finding)
+    assert rest in text_of(finding)
     assert result("ACC-007", one, **variables(TF_XLA_FLAGS=flags)).outcome == "pass"
 
 
@@ -97,7 +98,7 @@ def test_a_ptxas_that_does_not_know_the_gpu() -> None:
     stopped = trial("jit_compile", "error", f"InternalError: {NO_SM_90}")
     finding = only(result("ACC-007", run(OFF, stopped, EMPTY), **old_ptxas()))
     assert finding.headline == "XLA is on and compiles nothing: ptxas 11.2 does not know sm_90"
-    assert "nvidia-cuda-nvcc" in full_text(finding)
+    assert "nvidia-cuda-nvcc" in text_of(finding)
     unknown = [FrameworkGpu(name="NVIDIA H100 80GB HBM3")]
     facts = msgspec.structs.replace(old_ptxas()["tensorflow"], gpus=unknown)
     finding = only(result("ACC-007", run(OFF, stopped, EMPTY), tensorflow=facts))
@@ -145,8 +146,8 @@ def test_the_log_names_the_cause(line: str, words: str, commands: str) -> None:
     ):
         finding = only(result("ACC-007", one))
         assert words in finding.headline and finding.headline.startswith("XLA is on and ")
-        assert re.search(commands, full_text(finding))
-        assert line[:40] in full_text(finding)
+        assert re.search(commands, text_of(finding))
+        assert line[:40] in text_of(finding)
 
 
 @pytest.mark.parametrize("where", ["off", "jit_compile"])
@@ -161,7 +162,7 @@ def test_a_flag_that_this_build_does_not_know(where: str) -> None:
     given = variables(**{name: "--xla_other=2 --xla_nonsense=1"})
     finding = only(result("ACC-007", one, **given))
     assert f"ends the process: {name} holds --xla_nonsense, which" in finding.headline
-    assert f"export {name}=--xla_other=2" in full_text(finding)
+    assert f"export {name}=--xla_other=2" in text_of(finding)
 
 
 def test_another_result_is_a_failure() -> None:

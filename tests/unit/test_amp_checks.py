@@ -25,7 +25,8 @@ from amp_runs import (
     ways,
 )
 from h100 import ADDRESSES, gpu, nvml
-from system_runs import only, result, seen, trial
+from judged import only
+from system_runs import result, seen, trial
 from targets import judge, replace
 
 BOTH = pytest.mark.parametrize(

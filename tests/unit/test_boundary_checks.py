@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import judged
 import pytest
 from build import area_checks
 from insides import (
@@ -21,16 +23,18 @@ from insides import (
     nvml,
     silent,
 )
+from judged import commands
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult, Finding
+from envcheck.findings.model import CheckResult
 
 CHECKS = area_checks("boundary")
 CODES = [check.code for check in CHECKS]
+only = partial(judged.only, level="fail")
 
 
 def results(machine: Snapshot) -> dict[str, CheckResult]:
@@ -39,18 +43,6 @@ def results(machine: Snapshot) -> dict[str, CheckResult]:
 
 def judge(code: str, *arguments: Any, **inside: Any) -> CheckResult:
     return results(both(*arguments, **inside))[code]
-
-
-def only(result: CheckResult, level: str = "fail") -> Finding:
-    (finding,) = result.findings
-    assert result.outcome == finding.level == level
-    assert finding.evidence and finding.remedy is not None
-    return finding
-
-
-def commands(finding: Finding) -> str:
-    assert finding.remedy is not None
-    return "\n".join(finding.remedy.commands)
 
 
 @pytest.mark.parametrize("location", [IMAGE, RUNNING])
@@ -164,15 +156,11 @@ def test_device_nodes_that_the_user_may_not_open() -> None:
 # Others, and the boundary
 
 
-def everything(machine: Snapshot) -> dict[str, CheckResult]:
-    return {result.code: result for result in diagnose(machine).results}
-
-
 def test_a_container_s_limits_are_judged_with_the_host_s() -> None:
     def found(machine: Snapshot) -> list[str]:
         checks = [check for check in area_checks("host") if check.code in ("HOST-008", "HOST-009")]
-        judged = diagnose(machine, checks=checks).results
-        return [finding.cause.key for result in judged for finding in result.findings]
+        results = diagnose(machine, checks=checks).results
+        return [finding.cause.key for result in results for finding in result.findings]
 
     little = host(shm_total_mib=64, cgroup_pids_limit=2048, memlock_kib=8192)
     causes = ["small-shared-memory-in-container", "low-memlock-limit", "too-few-processes"]

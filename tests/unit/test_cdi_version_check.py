@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from judged import commands
 from msgspec.structs import replace
-from test_container_checks import READY, SPEC, commands, judge, only
+from test_container_checks import READY, SPEC, judge, only
 
 from envcheck.data import table
 from envcheck.facts.host import Host

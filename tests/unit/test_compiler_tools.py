@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from judged import full_text
 from targets import (
     SITE,
     compiler_tool,
@@ -41,12 +42,6 @@ def jax(*tools: CompilerTool, version: str = "0.4.35", cuda: str = "12.6") -> di
         file=f"{SITE}/jax/__init__.py",
     )
     return {"tensorflow": None, "jax": facts}
-
-
-def full_text(result: CheckResult) -> str:
-    (finding,) = result.findings
-    assert finding.remedy is not None
-    return "\n".join([finding.message, finding.remedy.text, *finding.remedy.commands])
 
 
 def test_healthy_missing_and_blind() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import judged
 import pytest
 from build import area_checks, snapshot
+from judged import commands
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
@@ -15,11 +18,12 @@ from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
-from envcheck.findings.model import CheckResult, Finding
+from envcheck.findings.model import CheckResult
 
 ELSEWHERE = ("CTR-009", "CTR-010", "CTR-012")  # a node of Kubernetes, and what is in a container
 CHECKS = [check for check in area_checks("container") if check.code not in ELSEWHERE]
 ABSENT = Unavailable(unavailable="absent")
+only = partial(judged.only, level="warn")
 NO_DAEMON = Unavailable(unavailable="error", detail="Cannot connect to the Docker daemon.")
 
 GPU = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330", driver="nvidia")
@@ -106,19 +110,6 @@ def results(containers: Containers | None, **machine: Any) -> dict[str, CheckRes
 
 def judge(code: str, containers: Containers, **machine: Any) -> CheckResult:
     return results(containers, **machine)[code]
-
-
-def only(result: CheckResult) -> Finding:
-    (finding,) = result.findings
-    assert result.outcome == finding.level == "warn"
-    assert finding.evidence
-    assert finding.remedy is not None
-    return finding
-
-
-def commands(finding: Finding) -> str:
-    assert finding.remedy is not None
-    return "\n".join(finding.remedy.commands)
 
 
 def outcomes(containers: Containers | None, **machine: Any) -> set[str]:

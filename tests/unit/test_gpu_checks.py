@@ -82,6 +82,7 @@ CASES = {
         "pass",
         "judged under load",
     ),
+    "a limit above the default": ("GPU-009", {"power_limit_w": 720.0}, "pass", "no lower than"),
     "half of the lanes": ("GPU-010", {"pcie_width": 8}, "warn", "x8"),
     "mig pending": ("GPU-011", {"mig_pending": True}, "warn", "next reset"),
     "prohibited": ("GPU-014", {"compute_mode": "Prohibited"}, "fail", "-c DEFAULT"),
