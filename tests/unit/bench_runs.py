@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import bench_machines as made
+import bench_machines as machines
+import bench_told
 import msgspec
 from build import ok
 
-from envcheck.facts.bench import Bench, BenchRow, Repetition, RowRun
+from envcheck.facts.bench import Bench, BenchRow, RowRun
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.telemetry import GpuSamples
@@ -39,39 +40,14 @@ def run(
     evidence: dict[str, Any] | None = None,
     samples: list[GpuSamples] | None = None,
     spread: float = 0.01,
-    repetitions: int = 5,
     **changes: Any,
 ) -> RowRun:
     """A row that ran at so many samples a second on all of its GPUs; 0: it did not come to that."""
-    this = row(name, **changes)
-    together = max(1, len(this.gpus))
-    steps = 20
-    timed = [
-        Repetition(
-            began=10.0 * number,
-            steps=steps,
-            seconds=steps * this.batch * together / (rate * (1 + spread * (number / 4 - 0.5))),
-        )
-        for number in range(repetitions if rate else 0)
-    ]
-    half = this.precision == "amp"
-    seen = {
-        "convolutions": 158,
-        "half_convolutions": 158 if half else 0,
-        "products": 3,
-        "half_products": 3 if half else 0,
-        "tf32_bits": "tf32" if this.precision == "tf32" else "fp32",
-        **({"compiled_modules": 1} if this.compiled else {}),
-    }
-    return RowRun(
-        row=this,
-        outcome="ok" if rate else "error",
-        reason="" if rate else "RuntimeError: it broke",
-        framework_version="2.9.0",
-        repetitions=timed,
-        evidence=seen if evidence is None else evidence,
-        samples=samples or [],
-    )
+    this, facts = row(name, **changes), {"framework_version": "2.9.0", "samples": samples or []}
+    if not rate:
+        return RowRun(row=this, outcome="error", reason="RuntimeError: it broke", **facts)
+    made = bench_told.ran(this, rate, spread=spread, **facts)
+    return made if evidence is None else msgspec.structs.replace(made, evidence=evidence)
 
 
 def samples(gpu: str = FIRST, count: int = 40, **columns: Any) -> GpuSamples:
@@ -84,7 +60,7 @@ def samples(gpu: str = FIRST, count: int = 40, **columns: Any) -> GpuSamples:
 
 def snapshot(*runs: RowRun, there: list[Gpu] | None = None, **bench: Any) -> Snapshot:
     """A machine (with one A100 where no GPUs are given) on which these rows ran."""
-    machine = made.machine(made.gpus("a100") if there is None else there)
+    machine = machines.machine(machines.gpus("a100") if there is None else there)
     assert machine.target is not None
     target = msgspec.structs.replace(machine.target, bench=ok(Bench(rows=list(runs), **bench)))
     return msgspec.structs.replace(machine, target=target)

@@ -36,15 +36,21 @@ def row(name: str = "resnet50 amp xla 256", **changes: Any) -> BenchRow:
 
 
 def ran(
-    what: BenchRow, rate: float, *, began: float = 0.0, rounds: int = 5, **changes: Any
+    what: BenchRow,
+    rate: float,
+    *,
+    began: float = 0.0,
+    rounds: int = 5,
+    spread: float = 0.008,
+    **changes: Any,
 ) -> RowRun:
-    """A row that did ``rate`` samples a second, ±0.4 %."""
+    """A row that did ``rate`` samples a second, with this share between its slowest and fastest round."""
     per_step = what.batch * max(1, len(what.gpus))
     steps = max(1, round(rate * _ROUND / per_step))
     repetitions = [
         Repetition(
             began=round(began + number * 2.5, 3),
-            seconds=round(steps * per_step / rate * (1 + 0.002 * (number % 5 - 2)), 6),
+            seconds=round(steps * per_step / rate * (1 + spread / 4 * (number % 5 - 2)), 6),
             steps=steps,
         )
         for number in range(rounds)
