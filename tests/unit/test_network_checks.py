@@ -293,7 +293,8 @@ def test_a_name_of_the_machine_s_own(
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "outcome"), [("ufw", 2, "warn"), ("ufw", 1, "skipped"), ("", 2, "pass")]
+    ("name", "nodes", "outcome"),
+    [("ufw", 2, "warn"), ("ufw", 1, "skipped"), ("", 2, "pass"), ("another", 2, "warn")],
 )
 def test_a_firewall(name: str, nodes: int, outcome: str) -> None:
     assert judge(networks.network(firewall=name, nodes=nodes), "NET-012").outcome == outcome
