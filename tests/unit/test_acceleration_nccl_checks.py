@@ -70,6 +70,8 @@ def test_wrong_sum_is_a_failure_and_says_where() -> None:
     cured = result(machine(wrong, alone(), trial(P2P_OFF)))
     assert headline_of(cured).endswith(", but not without direct transfers between the GPUs")
     assert f"export {P2P_OFF}" in cured.findings[0].remedy.commands  # type: ignore[union-attr]
+    by_nvls = result(machine(wrong, alone(), trial(NVLS_OFF)))
+    assert headline_of(by_nvls).endswith(", but not without NVLS (NVLink's multicast)")
     still = result(machine(wrong, alone(), trial(P2P_OFF, wrong=3)))
     assert headline_of(still) == "NCCL's sums are wrong"
     assert result(machine(trial(), alone(), trial(NVLS_OFF, wrong=1))).outcome == "fail"

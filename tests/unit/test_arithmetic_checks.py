@@ -64,6 +64,10 @@ def test_tf32_by_default_is_a_note() -> None:
         good_snapshot(torch=tensorflow(name="torch", version="2.5.1")), "ENV-015", "environment"
     )
     assert "PyTorch 2.5.1 computes FP32 with TF32 in convolutions alone" in newer.note
+    variables = {"NVIDIA_TF32_OVERRIDE": "0"}
+    switched = good_snapshot(torch=torch, environment=Environment(variables=variables))
+    note = judge(switched, "ENV-015", "environment").note
+    assert "NVIDIA_TF32_OVERRIDE=0 counts before" in note
     old = snapshot(target(), **machine(gpu(0, "Tesla V100", "7.0")))
     assert judge(old, "ENV-015", "environment").outcome == "skipped"
     unknown = good_snapshot(tensorflow=tensorflow(version="1.15.5"))

@@ -89,6 +89,15 @@ def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
     assert "pip install torch==" in other.findings[0].remedy.commands[0]
 
 
+@pytest.mark.parametrize(
+    ("built", "why"), [([], "the capabilities that TensorFlow"), (["odd"], "means (odd)")]
+)
+def test_capabilities_that_cannot_be_read_are_not_known(built: list[str], why: str) -> None:
+    result = with_gpu("NVIDIA H100", "9.0", built)
+    assert result.outcome == "skipped" and result.reason.startswith("not known: ")
+    assert why in result.reason
+
+
 CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
 
 

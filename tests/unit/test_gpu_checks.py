@@ -86,6 +86,7 @@ CASES = {
     "half of the lanes": ("GPU-010", {"pcie_width": 8}, "warn", "x8"),
     "mig pending": ("GPU-011", {"mig_pending": True}, "warn", "next reset"),
     "prohibited": ("GPU-014", {"compute_mode": "Prohibited"}, "fail", "-c DEFAULT"),
+    "an unknown mode": ("GPU-014", {"compute_mode": "Odd"}, "pass", "compute mode 'Odd'"),
     "for one thread": ("GPU-014", {"compute_mode": "Exclusive_Thread"}, "warn", "one thread"),
     "persistence off": ("GPU-015", {"persistence": False}, "warn", "nvidia-persistenced"),
     "memory held by nobody": ("GPU-016", {"processes": []}, "warn", "no process is listed"),

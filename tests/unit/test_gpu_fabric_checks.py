@@ -57,6 +57,7 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
         "fail",
         "Unknown Error",
     ),
+    "no fabric": ("GPU-012", with_fault(fabric_state="N/A"), "pass", "not part of a fabric"),
     "limited": ("GPU-012", with_fault(fabric_health="Limited Capacity"), "warn", "limited"),
     "all links are down on a switch": (
         "GPU-013",
