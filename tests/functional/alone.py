@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
+from processes import ran
 
 # Root keeps the user that it is: an engine's storage is of no use to another.
 ALONE = [
@@ -23,5 +23,5 @@ ALONE = [
 
 @pytest.fixture(scope="session")
 def no_network() -> None:
-    if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
+    if ran([*ALONE, "true"]).returncode:
         pytest.skip("no network namespaces for this user")

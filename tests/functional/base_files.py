@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec._core
 import pytest
+from processes import ran
 from uv import find_uv_bin
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -116,7 +117,7 @@ def _stripped(path: Path) -> bytes:
         return path.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / path.name
-        done = subprocess.run([strip, "-g", "-o", made, path], check=False, capture_output=True)
+        done = ran([strip, "-g", "-o", made, path])
         return path.read_bytes() if done.returncode else made.read_bytes()
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 _NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost{more}\nbasicConstraints=critical,CA:FALSE\n"
 
@@ -34,5 +34,5 @@ def make(folder: Path, *more: str) -> Certificates:
         ["x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
          "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.pem"],
     ):  # fmt: skip
-        subprocess.run([openssl, *arguments], cwd=folder, check=True, capture_output=True)
+        ran([openssl, *arguments], cwd=folder, check=True)
     return Certificates(folder / "ca.pem", folder / "server.pem", folder / "server.key")

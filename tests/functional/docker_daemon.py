@@ -23,7 +23,7 @@ import base_images
 import pytest
 from engine_worlds import Engine, Refused, ended, opened
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
-from processes import PATIENCE, wait_for
+from processes import PATIENCE, ran, wait_for
 
 _CONTAINERD = """\
 version = 2
@@ -64,13 +64,11 @@ class DockerDaemon(Engine):
         **changes: str,
     ) -> subprocess.CompletedProcess[str]:
         """One run, which has to end with that exit code (None: with any)."""
-        done = subprocess.run(
+        done = ran(
             [_program("docker"), *map(str, arguments)],
-            capture_output=True,
             stdin=subprocess.DEVNULL,
             env=self.complete_variables | changes,
             timeout=seconds,
-            check=False,
         )
         return ended(done, code)
 

@@ -32,7 +32,7 @@ from typing import Any
 
 import pytest
 from certificates import Certificates
-from processes import PATIENCE
+from processes import PATIENCE, ran
 
 PROGRAM = shutil.which("docker-registry")
 OCI = "application/vnd.oci.image"
@@ -138,7 +138,7 @@ class Registry:
         if self.account:
             argv += ["--dest-creds", ":".join(self.account)]
         target = f"docker://{self.host}/{repository}:{tag}"
-        subprocess.run([*argv, source, target], check=True, capture_output=True)
+        ran([*argv, source, target], check=True)
 
     def requests(self) -> list[Request]:
         """Everything that was asked so far, and answered."""
@@ -278,9 +278,7 @@ def _accounts(path: Path, user: str, password: str) -> None:
     if htpasswd is None:
         pytest.skip("there is no htpasswd on this machine (Debian: apt install apache2-utils)")
     argv = [htpasswd, "-inBC", "5", user]
-    path.write_bytes(
-        subprocess.run(argv, input=password.encode(), check=True, capture_output=True).stdout
-    )
+    path.write_bytes(ran(argv, input=password.encode(), check=True).stdout)
 
 
 def _start(configuration: Path, log: Path) -> subprocess.Popen[bytes]:

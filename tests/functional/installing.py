@@ -14,7 +14,7 @@ import tomli
 from cli import envcheck, environment
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from processes import PATIENCE
+from processes import PATIENCE, ran
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,8 @@ class Environment:
         return self.prefix / "bin" / "python"
 
     def run(self, *arguments: str, **changes: str) -> str:
-        done = subprocess.run(
-            [self.python, *arguments],
-            capture_output=True,
-            text=True,
-            env=environment(**(self.home.variables | changes)),
-            timeout=PATIENCE,
-            check=False,
+        done = ran(
+            [self.python, *arguments], text=True, env=environment(**(self.home.variables | changes))
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

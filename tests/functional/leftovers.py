@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
+
+from processes import ran
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -35,4 +36,4 @@ def mounts_below(folder: Path) -> list[str]:
 
 def unmount_below(folder: Path) -> None:
     for point in mounts_below(folder):
-        subprocess.run(["umount", "-l", point], check=False, capture_output=True)
+        ran(["umount", "-l", point])

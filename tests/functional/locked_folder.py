@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import virtualenv
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
-from processes import PATIENCE
+from processes import ran
 from wheel_maker import sha256
 
 from envcheck.install.catalogue.model import Stack
@@ -60,7 +59,7 @@ def bundled(name: str, folder: Path, python: str = "") -> Path:
     """The wheel of pip or setuptools that came with virtualenv, or with an old Python's ensurepip."""
     if python:
         asked = [python, "-c", "import ensurepip; print(ensurepip.__file__)"]
-        result = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        result = ran(asked, text=True, check=True)
         shelf = Path(result.stdout.strip()).parent / "_bundled"
     else:
         shelf = Path(virtualenv.__file__).parent / "seed" / "wheels" / "embed"

@@ -21,7 +21,7 @@ import base_images
 import pytest
 from engine_worlds import Engine, Refused, ended, opened
 from leftovers import kill_those_of, mounts_below, processes_of, unmount_below
-from processes import PATIENCE
+from processes import PATIENCE, ran
 
 # For a fixture that is given an engine by its name: selection.py does not see what that one asks for.
 EITHER = [pytest.param(name, marks=pytest.mark.engine) for name in ("podman", "docker")]
@@ -198,7 +198,7 @@ def _clear(made: PodmanWorld) -> None:
     remove_tree = ["rm", "-rf", "--", made.storage, made.run / "run", made.run / "libpod"]
     if os.geteuid():  # files of other users of its own name space
         made.podman("unshare", *remove_tree, code=None)
-    subprocess.run(remove_tree, check=False, capture_output=True)
+    ran(remove_tree)
     made.made.clear()
 
 

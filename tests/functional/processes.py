@@ -7,13 +7,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 # Seconds after which a test gives up. Far beyond what the busiest machine takes: a test waits for a
 # state, and this only ends one whose state never comes.
 PATIENCE = 900.0
+
+
+def ran(argv: Sequence[str | Path], **options: Any) -> Any:
+    """A program's CompletedProcess with both streams, as bytes; options: those of subprocess.run."""
+    usual = {"capture_output": True, "timeout": PATIENCE, "check": False}
+    return subprocess.run(argv, **(usual | options))
 
 
 def lines(child: subprocess.Popen[bytes], stream: IO[bytes] | None) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
-from processes import PATIENCE
+from processes import ran
 
 
 def heavy(*minors: int) -> list[ParameterSet]:
@@ -30,9 +30,7 @@ def find(minor: int, major: int = 3) -> str | None:
     for candidate in filter(None, candidates):
         asked = [candidate, "-c", "import sys; print(sys.version_info[1])"]
         try:
-            result = subprocess.run(
-                asked, capture_output=True, text=True, timeout=PATIENCE, check=False
-            )
+            result = ran(asked, text=True)
         except (OSError, subprocess.TimeoutExpired):
             continue
         if result.returncode == 0 and result.stdout.strip() == str(minor):

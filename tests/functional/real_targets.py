@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
+from processes import ran
 from pythons import need
 
 _MINUTES = 30
@@ -81,9 +82,7 @@ def _make(folder: Path, wanted: Wanted) -> None:
     subprocess.run([python, "-m", "venv", str(draft)], check=True)
     for step in steps:
         pip = [str(draft / "bin" / "python"), "-m", "pip", "install", "--quiet", *step]
-        done = subprocess.run(
-            pip, env=environ, capture_output=True, text=True, timeout=_MINUTES * 60, check=False
-        )
+        done = ran(pip, env=environ, text=True, timeout=_MINUTES * 60)
         if done.returncode:
             shutil.rmtree(draft)
             errors = (done.stderr.strip().splitlines() or ["no word"])[-1]

@@ -25,7 +25,7 @@ from cli import environment
 from image_registry import Registry
 from installing import Home
 from podman import PodmanWorld
-from processes import PATIENCE
+from processes import ran
 from world import folder as loose
 
 KEY = "nvapi-standin-0123456789"  # what NGC_API_KEY has to be
@@ -87,13 +87,7 @@ class Machine:
         ]  # fmt: skip
         own = {"SSL_CERT_FILE": str(self.authority), "NGC_API_KEY": KEY}
         variables = home.variables | world.variables | own
-        done = subprocess.run(
-            argv,
-            env=environment(**(variables | self.gpu | changes)),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = ran(argv, env=environment(**(variables | self.gpu | changes)))
         assert KEY.encode() not in done.stdout + done.stderr
         return done
 
@@ -122,10 +116,8 @@ def _mount(source: Path, place: str) -> dict[str, object]:
 @contextmanager
 def machine(folder: Path) -> Iterator[Machine]:
     """Skips the test where there can be no such namespace, or the port is taken."""
-    tried = subprocess.run(
-        ["unshare", "--mount", "--propagation", "private", "mount", "--bind", folder, "/etc"],
-        capture_output=True,
-        check=False,
+    tried = ran(
+        ["unshare", "--mount", "--propagation", "private", "mount", "--bind", folder, "/etc"]
     )
     if tried.returncode:
         pytest.skip(f"no mount namespace of one's own here: {tried.stderr.decode().strip()}")

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from cli import environment
 from installing import Home
-from processes import PATIENCE
+from processes import PATIENCE, ran
 
 from envcheck.install.engine import EngineName, Start, Wiring
 
@@ -43,14 +43,11 @@ class Installed:
     def envcheck(
         self, *arguments: str | Path, stdin: bytes = b"", cwd: Path | None = None, **changes: str
     ) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
+        return ran(
             [sys.executable, "-m", "envcheck", *map(str, arguments)],
             input=stdin,
-            capture_output=True,
             env=self._environment(changes),
             cwd=cwd or self.work,
-            timeout=PATIENCE,
-            check=False,
         )
 
     def run(

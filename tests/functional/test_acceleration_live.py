@@ -16,7 +16,7 @@ from pathlib import Path
 import probing
 import pytest
 from cli import PYTHON, environment
-from processes import PATIENCE, running, stretched, timeless, wait_for
+from processes import PATIENCE, ran, running, stretched, timeless, wait_for
 from pythons import find
 
 from envcheck.facts.acceleration import SystemRun
@@ -100,9 +100,7 @@ def looked(root: Path, env: dict[str, str], python: str = sys.executable) -> Sna
         "probes": ["host", "cuda", "nvml"],
     }
     argv = [python, "-m", "envcheck.collector", "--request", json.dumps(request)]
-    done = subprocess.run(
-        argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=False
-    )
+    done = ran(argv, cwd=root, env=env)
     assert done.returncode == 0 and done.stderr == b"", done.stderr
     return load(done.stdout)
 
@@ -213,9 +211,7 @@ def test_what_it_leaves_behind_is_gone_before_the_next_one_runs(
     alone.write_text(alone.read_text() + "ALONE = True\n")
     env = clean | {"MARK": str(tmp_path / "pid")}
     argv = [sys.executable, "-m", "envcheck.collector", *asked("bad", "zz")]
-    done = subprocess.run(
-        argv, cwd=root, env=env, capture_output=True, timeout=PATIENCE, check=True
-    )
+    done = ran(argv, cwd=root, env=env, check=True)
     probe = load(done.stdout).machine.acceleration
     assert probe is not None and probe.facts is not None
     (look,) = [one for run in probe.facts.runs for one in run.trials if one.name == "look"]
@@ -289,7 +285,7 @@ def test_systems_run_out_of_a_zip_and_from_standard_input(
     env = clean | {"PYTHONPATH": str(root)}
     for name in ("collector.pyz", "collector.py"):
         argv = [PYTHON, "-m", "envcheck", "collector", "--output", str(tmp_path / name)]
-        subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True, timeout=PATIENCE)
+        ran(argv, cwd=root, env=env, check=True)
     options = asked("bad", "well")
     for argv, stdin in (
         ([OLDEST, str(tmp_path / "collector.pyz")], None),
@@ -297,9 +293,7 @@ def test_systems_run_out_of_a_zip_and_from_standard_input(
         ([PYTHON, "-", "--target", PYTHON], tmp_path / "collector.py"),
     ):
         with (stdin or Path(os.devnull)).open("rb") as given:
-            done = subprocess.run(
-                argv + options, stdin=given, env=clean, cwd="/", capture_output=True, check=True
-            )
+            done = ran(argv + options, stdin=given, env=clean, cwd="/", check=True)
         assert done.stderr == b""
         trial = next(t for t in runs(load(done.stdout))["bad"].trials if t.name == "ranks")
         assert trial.evidence["answers"] == ["0", "1", "2"], trial

@@ -13,7 +13,7 @@ from typing import Any
 import probing
 import pytest
 from cli import environment
-from processes import PATIENCE
+from processes import PATIENCE, ran
 from system_records import Reported, command
 from world import folder as loose
 
@@ -39,7 +39,7 @@ class Ran:
         return found
 
 
-def ran(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ran:
+def nccl(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ran:
     """What the system tells of two GPUs; it leaves nothing where it worked."""
     work = folder / "work"
     work.mkdir()
@@ -65,7 +65,7 @@ def ran(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ra
 def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
     libraries: Path, tmp_path: Path
 ) -> None:
-    result = ran(libraries, tmp_path)
+    result = nccl(libraries, tmp_path)
     assert set(result.trials) == {"all-reduce", "one rank"}
     together = result.evidence("all-reduce")
     assert result.trials["all-reduce"]["outcome"] == "ok"
@@ -81,7 +81,7 @@ def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
 
 
 def test_where_multicast_is_used_it_is_run_without_it_too(libraries: Path, tmp_path: Path) -> None:
-    result = ran(libraries, tmp_path, SHIM_NVLS="1")
+    result = nccl(libraries, tmp_path, SHIM_NVLS="1")
     assert result.evidence("all-reduce")["algorithm"] == "NVLS"
     assert result.evidence("NCCL_NVLS_ENABLE=0")["algorithm"] == "Ring"
     assert result.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
@@ -90,7 +90,7 @@ def test_where_multicast_is_used_it_is_run_without_it_too(libraries: Path, tmp_p
 def test_a_wrong_sum_is_told_by_its_rank_and_type_and_direct_transfers_are_tried_without(
     libraries: Path, tmp_path: Path
 ) -> None:
-    result = ran(libraries, tmp_path, SHIM_NCCL="wrong-p2p")
+    result = nccl(libraries, tmp_path, SHIM_NCCL="wrong-p2p")
     assert result.evidence("all-reduce")["wrong"] == 1
     assert result.evidence("all-reduce")["wrong_in"] == ["rank 1, float32: 1 of 1048576"]
     assert result.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
@@ -102,7 +102,7 @@ def test_a_hang_is_told_with_its_stage_and_leaves_no_shared_memory(
     libraries: Path, tmp_path: Path, how: str
 ) -> None:
     segment = f"/dev/shm/nccl-test-{os.getpid()}"
-    result = ran(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
+    result = nccl(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
     assert result.trials["all-reduce"]["outcome"] == "error"
     stage = {"hang": "sum", "hang-join": "join"}[how]
     assert result.evidence("all-reduce")["hung"] is True
@@ -114,7 +114,7 @@ def test_a_hang_is_told_with_its_stage_and_leaves_no_shared_memory(
 
 def test_what_nccl_warns_of_is_told_with_its_error(libraries: Path, tmp_path: Path) -> None:
     warning = "Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)"
-    result = ran(libraries, tmp_path, SHIM_NCCL="fail", SHIM_WARN=warning)
+    result = nccl(libraries, tmp_path, SHIM_NCCL="fail", SHIM_WARN=warning)
     assert result.trials["all-reduce"]["reason"].startswith(
         "RuntimeError: rank 0: NcclError: ncclCommInitRank: ncclSystemError"
     )
@@ -142,14 +142,7 @@ def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
     shim = loose.variables(libraries, libraries) | {"SHIM_FOLDER": str(tmp_path)} | shim
     env = {k: v for k, v in environment(**shim).items() if not k.startswith(("CUDA", "NCCL"))}
     arguments = ["doctor", "--target", str(target), "--only", "nccl", "--format", "json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "envcheck", *arguments],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = ran([sys.executable, "-m", "envcheck", *arguments], text=True, env=env)
     found = {one["code"]: one for one in json.loads(done.stdout)["results"]}
     assert found["ACC-012"]["outcome"] == state, done.stdout
     assert words in json.dumps(found["ACC-012"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from cli import environment
 from demo_stack import Demo, demo
 from installing import Environment, Home
-from processes import PATIENCE
+from processes import ran
 from uv import find_uv_bin
 from wheel_maker import wheel
 
@@ -32,7 +31,7 @@ def by_hand(made: Environment, shop: Demo, *arguments: str) -> None:
     index = ["--index-url", shop.index.url] if command == "install" else []
     argv = [find_uv_bin(), "pip", command, *index, "--python", made.python, *arguments[1:]]
     variables = environment(**made.home.variables, UV_NO_CONFIG="1")
-    subprocess.run(argv, check=True, env=variables, timeout=PATIENCE, capture_output=True)
+    ran(argv, check=True, env=variables)
 
 
 def test_what_a_package_manager_changed_is_listed_and_kept(home: Home, shop: Demo) -> None:

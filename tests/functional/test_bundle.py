@@ -20,7 +20,7 @@ from alone import ALONE
 from cli import environment
 from demo_stack import MINOR, Demo, demo, sentence, stack_file, the_registry
 from installing import Home
-from processes import PATIENCE
+from processes import PATIENCE, ran
 from wheel_maker import stand_ins, wheel
 
 from envcheck.install.catalogue.load import seed
@@ -30,13 +30,7 @@ from envcheck.install.export import own_wheel
 def alone(
     home: Home, *argv: str | Path, code: int = 0, **changes: str
 ) -> subprocess.CompletedProcess[bytes]:
-    result = subprocess.run(
-        [*ALONE, *map(str, argv)],
-        capture_output=True,
-        env=environment(**(home.variables | changes)),
-        timeout=PATIENCE,
-        check=False,
-    )
+    result = ran([*ALONE, *map(str, argv)], env=environment(**(home.variables | changes)))
     assert result.returncode == code, result.stderr.decode() + result.stdout.decode()
     return result
 

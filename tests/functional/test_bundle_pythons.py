@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from demo_stack import MINOR, TEXT, Demo, demo
 from installing import Home
-from processes import PATIENCE
+from processes import ran
 from wheel_maker import stand_ins, wheel
 
 from envcheck.data.system_pythons import system_pythons
@@ -180,10 +180,6 @@ def programs(folder: Path) -> Path:
 
 
 def setup(bundle: Path, home: Home, path: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        ["sh", bundle / "setup.sh", home.folder / "venv"],
-        env={**home.variables, "PATH": str(path)},
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
+    return ran(
+        ["sh", bundle / "setup.sh", home.folder / "venv"], env={**home.variables, "PATH": str(path)}
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
+from processes import ran
 
 HEALTHY = (files("envcheck.data") / "demos" / "healthy.json").read_bytes()
 
@@ -96,11 +97,8 @@ def test_standard_output_that_is_full_is_said(arguments: list[str]) -> None:
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     for arguments in (["explain"], ["schema"], ["--help"], ["--version"]):
-        shown = subprocess.run(
-            ["sh", "-c", f"{PYTHON} -m envcheck {arguments[0]} | head -n 1"],
-            capture_output=True,
-            env=environment(),
-            check=False,
+        shown = ran(
+            ["sh", "-c", f"{PYTHON} -m envcheck {arguments[0]} | head -n 1"], env=environment()
         )
         assert shown.stdout.count(b"\n") == 1
         assert shown.stderr == b""
@@ -109,9 +107,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_an_internal_error_is_one_sentence() -> None:
     broken = "import envcheck.cli.explain as e; e.run = lambda a: 1 / 0; import sys; "
     call = "from envcheck.cli.main import run; sys.exit(run(['explain']))"
-    result = subprocess.run(
-        [PYTHON, "-c", broken + call], capture_output=True, env=environment(), check=False
-    )
+    result = ran([PYTHON, "-c", broken + call], env=environment())
     assert result.returncode == 4
     assert b"internal error: ZeroDivisionError" in result.stderr
     assert b"Traceback" not in result.stderr

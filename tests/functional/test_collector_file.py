@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 from cli import envcheck, environment
-from processes import PATIENCE
+from processes import ran
 from pythons import heavy, need
 
 from envcheck.facts.snapshot import Snapshot, load
@@ -28,13 +27,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def collected(argv: list[str], folder: Path, script: bytes | None = None) -> Snapshot:
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    result = subprocess.run(
-        argv,
-        input=script if script is not None else b"",
-        capture_output=True,
-        env=environment(TMPDIR=str(scratch)),
-        timeout=PATIENCE,
-        check=False,
+    result = ran(
+        argv, input=script if script is not None else b"", env=environment(TMPDIR=str(scratch))
     )
     assert result.returncode == 0, result.stderr.decode()
     assert list(scratch.iterdir()) == [], "it left something behind"
@@ -87,8 +81,6 @@ def test_the_same_sources_give_the_same_bytes(files: Path, tmp_path: Path) -> No
 
 def test_a_python_that_is_too_old_is_told_so(files: Path) -> None:
     python = need(7, major=2)
-    result = subprocess.run(
-        [python, str(files / "envcheck-collector.py")], capture_output=True, check=False, text=True
-    )
+    result = ran([python, str(files / "envcheck-collector.py")], text=True)
     assert result.returncode == 2
     assert result.stderr.startswith("envcheck-collector: needs Python 3.6 or newer, this is 2.7")

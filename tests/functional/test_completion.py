@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from cli import envcheck
+from processes import ran
 
 from envcheck.checks.registry import all_checks
 
@@ -50,10 +50,9 @@ def codes(begin: str) -> set[str]:
     ],
 )
 def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
-    asked = subprocess.run(
+    asked = ran(
         [str(BASH), "--norc", "-c", ASK, "bash", *line.split(" ")],
         cwd=folder,
-        capture_output=True,
         text=True,
         check=True,
     )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE
+from processes import PATIENCE, ran
 from targets import config, good_snapshot, interpreter, judge
 
 from envcheck.facts.target import ConfigFile, ConfigSetting
@@ -61,9 +61,7 @@ def pyindex_finding(path: Path) -> Finding:
 
 
 def test_pip_itself_edits_the_users_file(tmp_path: Path) -> None:
-    pip = subprocess.run(
-        [sys.executable, "-m", "pip", "--version"], capture_output=True, timeout=PATIENCE
-    )
+    pip = ran([sys.executable, "-m", "pip", "--version"])
     if pip.returncode != 0:
         pytest.skip("this interpreter has no pip")
     path = tmp_path / ".config" / "pip" / "pip.conf"

@@ -16,7 +16,7 @@ import pytest
 from cli import environment
 from index_server import Index, serve
 from index_site import Offer
-from processes import PATIENCE
+from processes import ran
 from resolving import choice, isolate, locked, stack, versions
 from wheel_maker import sdist, wheel
 
@@ -70,14 +70,7 @@ def fight(folder: Path, *, source: bool = False) -> Iterator[Fight]:
 
 
 def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        list(map(str, argv)),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return ran(list(map(str, argv)), env=environment(), text=True)
 
 
 @pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])

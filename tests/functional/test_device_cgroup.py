@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import h100
 import msgspec
 import pytest
 from judged import results
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.collector.linux import device_nodes
 from envcheck.facts.kernel import DeviceNode
@@ -56,7 +55,7 @@ def group() -> Iterator[Path]:
 
 def test_nodes_that_a_device_cgroup_closes_are_told_as_such(root: Path, group: Path) -> None:
     command = [sys.executable, "-c", LOOK, str(group), str(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = ran(command, text=True)
     assert done.returncode == 0, done.stderr
     nodes = msgspec.json.decode(done.stdout, type=list[DeviceNode])
     assert [(node.mode, node.usable) for node in nodes] == [("0666", False), ("0666", False)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from docker_daemon import DockerDaemon
 from engine_images import held, served
 from podman import PodmanWorld
+from processes import ran
 
 from envcheck import collection
 from envcheck.facts.base import known
@@ -39,12 +39,7 @@ def test_what_may_be_set_is_what_a_start_can_have(
         )
         start = starting.start(choice, there, image.reference, [], snapshot, {})
     here = command.Here(uid=0, gid=0, network="none", check=False)
-    done = subprocess.run(
-        command.argv(start, ["sh", "-c", "ulimit -l; ulimit -s"], here),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(command.argv(start, ["sh", "-c", "ulimit -l; ulimit -s"], here), text=True)
     assert done.returncode == 0, done.stderr
     asked = [limit in start.ulimits for limit in ("memlock", "stack")]
     assert asked[0] is (done.stdout.split()[0] == "unlimited")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from docker_daemon import DockerDaemon
 from podman import EITHER, PodmanWorld
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import command, gpu_count_check, inside
@@ -46,15 +46,7 @@ def here(directory: Path, **changes: object) -> Here:
 def run(
     world: PodmanWorld | DockerDaemon, argv: Sequence[str], stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **world.variables},
-        timeout=PATIENCE,
-        check=False,
-    )
+    return ran(argv, input=stdin, text=True, env={**os.environ, **world.variables})
 
 
 @pytest.fixture(params=EITHER)
@@ -115,7 +107,7 @@ def test_the_check_without_a_container(nodes: Path) -> None:
         argv = gpu_count_check.checked(gpus, ["sh", "-c", 'echo "$have $1"', "sh", "a  b*"])
         argv = [word.replace("/dev/", f"{nodes}/") for word in argv]
         whole = {"PATH": os.environ["PATH"], "have": "a wish", **environ}
-        return subprocess.run(argv, capture_output=True, text=True, env=whole, check=False)
+        return ran(argv, text=True, env=whole)
 
     libraries = f"/nowhere:{nodes}"
     assert check(2, LD_LIBRARY_PATH=libraries).stdout == "a wish a  b*\n"

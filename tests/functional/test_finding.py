@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pythons
+from processes import ran
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.pythons import finding, probe
@@ -39,7 +40,7 @@ def executables() -> dict[int, str]:
     for minor in (6, 7, 8, 10, 11, 12):
         if path := pythons.find(minor, 3):
             asked = [path, "-c", "import sys; print(sys.executable)"]
-            shown = subprocess.run(asked, capture_output=True, text=True, check=True)
+            shown = ran(asked, text=True, check=True)
             found[minor] = str(Path(shown.stdout.strip()).resolve())
     return found
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from processes import wait_for
+from processes import ran, wait_for
 from slurm_cluster import SlurmCluster, SlurmNode, serve_cluster
 from slurm_prologs import WrittenSlurm, executable, log_of, looks_at, made, run
 
@@ -23,7 +23,7 @@ GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8|(null)|gpu07|Unknown|none"
 
 
 def call(*words: object) -> None:
-    done = subprocess.run([str(word) for word in words], capture_output=True, check=False)
+    done = ran([str(word) for word in words])
     if done.returncode:
         pytest.skip(f"{words[0]}: {done.stderr.decode().strip()}")
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from processes import ran
 from slurm_prologs import WrittenSlurm, fails, log_of, looks_at, made, run
 
 GPU_NODE = "gpu07|gpu|up|idle|gpu:h100:8(S:0-1)|(null)|gpu07|Unknown|none"
@@ -123,7 +124,5 @@ def test_shells_and_shellcheck_find_nothing_wrong_with_it(tmp_path: Path) -> Non
             assert subprocess.run(words, input=script.encode(), check=False).returncode == 0
     if shutil.which("shellcheck") is None:
         pytest.skip("there is no shellcheck on this machine")
-    shown = subprocess.run(
-        ["shellcheck", "--shell=sh", "-"], input=script.encode(), capture_output=True, check=False
-    )
+    shown = ran(["shellcheck", "--shell=sh", "-"], input=script.encode())
     assert shown.returncode == 0, shown.stdout.decode()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import PATIENCE, running_commands
+from processes import ran, running_commands
 from pythons import need
 
 from envcheck import plugins, single_file
@@ -69,7 +68,7 @@ def written(folder: Path) -> dict[str, Path]:
 
 
 def collected(argv: list[str], **more: Any) -> snapshot.Snapshot:
-    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE, check=False, **more)
+    done = ran(argv, **more)
     assert done.returncode == 0, done.stderr.decode()
     return snapshot.load(done.stdout)
 

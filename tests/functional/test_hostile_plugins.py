@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from processes import ran
 
 from envcheck.facts import snapshot as snapshots
 
@@ -135,13 +135,11 @@ def doctor(folder: Path, *arguments: str | Path, limit: float = 500.0) -> Comple
         "import sys; from envcheck.plugins import apart; from envcheck.__main__ import main;"
         f"apart.LIMIT = {limit}; apart.BUDGET = 500.0; sys.exit(main())"
     )
-    return subprocess.run(
+    return ran(
         [sys.executable, "-c", code, "doctor", "--from", DEMO, *arguments],
         env={**os.environ, "PYTHONPATH": os.fspath(folder)},
-        capture_output=True,
         text=True,
         timeout=1000,
-        check=False,
     )
 
 

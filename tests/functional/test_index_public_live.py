@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from cli import environment
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.install.network.pip_settings import pip_settings
 from envcheck.install.network.public_index import public_index
@@ -46,13 +45,8 @@ def of_pip(environ: dict[str, str]) -> dict[str, str]:
 
 
 def pip(environ: dict[str, str], *words: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "config", *words],
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
+    return ran(
+        [sys.executable, "-m", "pip", "config", *words], env=environ, text=True, check=True
     ).stdout
 
 

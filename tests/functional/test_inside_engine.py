@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE
+from processes import ran
 from pythons import heavy, need
 
 from envcheck import collection
@@ -38,7 +38,7 @@ def pythons(engine: Path, minor: int) -> None:
         "-c",
         "import sys; print(sys.executable)",
     ]  # behind pyenv's scripts
-    real = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    real = ran(asked, text=True, check=True).stdout.strip()
     script = engine / "python3"
     script.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
     script.chmod(0o755)
@@ -88,21 +88,16 @@ def test_any_python_from_3_6_on_looks_from_inside(engine: Path, minor: int) -> N
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "echo no licence >&2; exit 3",
-            "its entrypoint ended with status 3 and did not run the command",
-        ),
+        ("echo no licence >&2; exit 3", "its entrypoint ended with status 3 and did not run the command"),
         ("echo hello; exit 0", "its entrypoint ended with status 0 and did not run the command"),
         ("echo 'exec /bin/sh: exec format error' >&2; exit 1", "another processor architecture"),
         ("echo 'Error: short-name: image not known' >&2; exit 125", "does not have that image"),
         ("echo 'Error: No such container: x' >&2; exit 1", "knows no such container"),
         ("echo 'Error: container is not running' >&2; exit 125", "the container is not running"),
-        (
-            "echo 'exec: \"sh\": executable file not found in $PATH: unknown' >&2; exit 127",
-            "no shell (sh) is on its PATH",
-        ),
+        ("echo 'exec: \"sh\": executable file not found in $PATH: unknown' >&2; exit 127",
+         "no shell (sh) is on its PATH"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_the_container_itself(engine: Path, text: str, words: str) -> None:
     pythons(engine, 11)
     assert words in refused(engine, text)
@@ -117,13 +112,7 @@ def collector(tmp_path: Path, setup: str, **inside: object) -> subprocess.Comple
         f"import sys\nfrom envcheck.collector import inside, main, run\n{setup}\n"
         'sys.exit(main.main(["--request", sys.argv[1]]))\n'
     )
-    return subprocess.run(
-        [sys.executable, "-c", code, request],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return ran([sys.executable, "-c", code, request], text=True)
 
 
 def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> None:

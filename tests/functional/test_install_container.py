@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from image_registry import Registry, serve_registry
 from install_site import Site
 from installing import Home
 from podman import PodmanWorld
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.exit_codes import ExitCode
 
@@ -199,12 +198,8 @@ def _alone(site: Served, *arguments: str) -> dict[str, Any]:
     """In a network namespace that has loopback alone."""
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up 2>/dev/null; exec "$@"', "sh"]
     words = ["install", "--mode", "container", *arguments, "--yes", "--format", "json"]
-    done = subprocess.run(
-        [*alone, sys.executable, "-m", "envcheck", *words],
-        env=environment(**site.variables),
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
+    done = ran(
+        [*alone, sys.executable, "-m", "envcheck", *words], env=environment(**site.variables)
     )
     if b"unshare" in done.stderr and not done.stdout:
         pytest.skip(f"no network namespace can be made: {done.stderr.decode().strip()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from cli import PYTHON, environment
 from demo_stack import Demo, demo, sentence
 from installing import Home
-from processes import PATIENCE
+from processes import ran
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +42,10 @@ def test_no_disk(home: Home, shop: Demo) -> None:
     folder.mkdir(parents=True)
     mount = f'mount -t tmpfs -o size=4m none "{folder}" && exec "$@"'
     argv: list[Any] = ["unshare", "-rm", "sh", "-c", mount, "sh"]
-    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
+    if ran([*argv, "true"]).returncode:
         pytest.skip("no mount namespaces for this user")
     install = [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"]
-    result = subprocess.run(
-        [*argv, *install],
-        capture_output=True,
-        env=environment(**home.variables),
-        timeout=PATIENCE,
-        check=False,
-    )
+    result = ran([*argv, *install], env=environment(**home.variables))
     text = sentence(result, 3)
     assert "not enough space" in text and f"{folder}" in text and "more needed" in text
 

@@ -17,7 +17,7 @@ import pytest
 from cli import environment
 from first_sight import case
 from kubernetes_api import StandInApi, serve
-from processes import PATIENCE, lines
+from processes import PATIENCE, lines, ran
 from world import enter
 
 from envcheck import collection
@@ -197,7 +197,7 @@ def test_the_results_for_others_are_written(seen: Any, tmp_path: Path) -> None:
         run(look)
         for condition, code in zip(("GPUBroken", "GPUDegraded"), codes, strict=True):
             argv = ["sh", str(script), condition, "5", str(tmp_path)]
-            done = subprocess.run(argv, capture_output=True, text=True)
+            done = ran(argv, text=True)
             assert done.returncode == code
             assert len(done.stdout.splitlines()) == 1 and not done.stderr
     assert snapshots.load((tmp_path / "snapshot.json").read_bytes())
@@ -216,7 +216,7 @@ def test_other_results_are_unknown_to_node_problem_detector(tmp_path: Path, text
     (tmp_path / "GPUBroken").write_text(text + "\n")
     script = helm_chart.CHART / "files" / "envcheck-node-problem-detector.sh"
     argv = ["bash", str(script), "GPUBroken", "5", str(tmp_path)]
-    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path)
+    done = ran(argv, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "")
     assert done.stdout == "envcheck has not looked for 5 minutes\n"
     assert [one.name for one in tmp_path.iterdir()] == ["GPUBroken"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import msgspec
 import probing
 import pytest
 import pythons
-from processes import PATIENCE
+from processes import ran
 from test_real_frameworks import install
 
 from envcheck.collector.worker import PACKAGE
@@ -74,13 +73,7 @@ def params(framework: str, **changed: Any) -> str:
 
 def reported(argv: list[str], **environment: str) -> tuple[probing.Reported, int]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "CUBLAS"))}
-    ended = subprocess.run(
-        argv,
-        capture_output=True,
-        env={**clean, "CUDA_VISIBLE_DEVICES": "", **environment},
-        timeout=PATIENCE,
-        check=False,
-    )
+    ended = ran(argv, env={**clean, "CUDA_VISIBLE_DEVICES": "", **environment})
     output = probing.Reported(ended.stdout)
     assert output.run or output.modes, ended.stderr.decode()[-2000:]
     for mode in output.modes.values():
@@ -189,7 +182,5 @@ def test_tensorflow_1_really_makes_every_product_of_a_chain(real: tuple[str, str
     framework, python, _ = real
     if framework != "tensorflow" or not list(Path(python).parents[1].glob("lib/python3.7")):
         pytest.skip("TensorFlow 1 alone has graphs to optimise")
-    ended = subprocess.run(
-        [python, "-c", TRACED, str(probing.REPOSITORY)], capture_output=True, text=True, check=True
-    )
+    ended = ran([python, "-c", TRACED, str(probing.REPOSITORY)], text=True, check=True)
     assert ended.stdout.split()[-1] == "7"

@@ -79,23 +79,15 @@ def test_a_healthy_answer_under_old_and_new_pythons(fake: Any, minor: int) -> No
         ("head -c 250 document.xml", 0, "half a document", "breaks off"),
         ("exit 0", 0, "nothing", "empty"),
         (r"printf '\377\376\000\001'", 0, "\ufffd", "neither"),
-        (
-            "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9",
-            9,
-            "could not communicate",
-            "exited with status 9",
-        ),
-        (
-            "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18",
-            18,
-            "version mismatch",
-            "status 18",
-        ),
+        ("echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9",
+         9, "could not communicate", "exited with status 9"),
+        ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", 18,
+         "version mismatch", "status 18"),
         ("echo 'Unable to determine the device handle' >&2; exit 15", 15, "Unable to", "status 15"),
         ("kill -SEGV $$", -11, "nothing", "SIGSEGV"),
         ("echo 'No devices were found'; kill -SEGV $$", -11, "No devices", "SIGSEGV"),
     ],
-)
+)  # fmt: skip
 def test_every_failure_is_a_fact(fake: Any, script: str, code: int, text: str, detail: str) -> None:
     facts = here(fake(script))
     assert facts.exit_code == code

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli import envcheck, environment
-from processes import PATIENCE, running, stretched, wait_for
+from processes import PATIENCE, ran, running, stretched, wait_for
 from pythons import find
 
 from envcheck.facts.snapshot import Document, Snapshot, load
@@ -47,13 +47,8 @@ def run(
     script: str, *argv: str | Path, env: dict[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """``script``: a line of shell around "$@", which is the collector."""
-    return subprocess.run(
-        ["bash", "-c", script, "bash", OLDEST, *map(str, argv)],
-        env=env or environment(),
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-        **options,
+    return ran(
+        ["bash", "-c", script, "bash", OLDEST, *map(str, argv)], env=env or environment(), **options
     )
 
 

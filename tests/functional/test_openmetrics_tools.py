@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.cli.demo import NAMES
 
@@ -34,14 +34,7 @@ def promtool(*words: str | Path, given: str = "") -> subprocess.CompletedProcess
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("no promtool here")
-    return subprocess.run(
-        [program, *words],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return ran([program, *words], input=given, text=True)
 
 
 def test_promtool_finds_nothing(text: str) -> None:

@@ -6,14 +6,13 @@ import importlib.metadata
 import os
 import re
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.collector.kernels import MODES, cubin, ptx, ptx_module, ptx_rate, ptx_signature
 from envcheck.collector.kernels.ptx import Product
@@ -71,11 +70,9 @@ def assembled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Product, st
         text = ptx_module.text(product)
         source = folder / f"{abs(hash((text, chip)))}.ptx"
         source.write_text(text)
-        run = subprocess.run(
+        run = ran(
             [tool("ptxas"), f"-arch={chip}", str(source), "-o", str(source.with_suffix(".cubin"))],
-            capture_output=True,
             text=True,
-            timeout=PATIENCE,
         )
         if "is not defined for option 'gpu-name'" in run.stderr:
             pytest.skip(f"this ptxas does not know {chip}")
@@ -126,9 +123,7 @@ def test_each_kernel_is_of_its_mode_s_instructions(
 
 def lines(made: Path) -> dict[str, list[str]]:
     """The instructions of each kernel, as nvdisasm names them, and the clock reads among them."""
-    run = subprocess.run(
-        [tool("nvdisasm"), "-c", str(made)], capture_output=True, text=True, timeout=PATIENCE
-    )
+    run = ran([tool("nvdisasm"), "-c", str(made)], text=True)
     if "is deprecated" in run.stderr:
         pytest.skip("this nvdisasm does not know the chip")
     assert run.returncode == 0, run.stderr
@@ -177,11 +172,9 @@ def test_warpgroups_multiply_one_after_the_other_without_waiting(
 def test_the_memory_kernels_assemble(tmp_path: Path, chip: str) -> None:
     source = tmp_path / "pattern.ptx"
     source.write_text(pattern_ptx.text())
-    run = subprocess.run(
+    run = ran(
         [tool("ptxas"), f"-arch={chip}", str(source), "-o", str(tmp_path / "pattern.cubin")],
-        capture_output=True,
         text=True,
-        timeout=PATIENCE,
     )
     if "is not defined for option 'gpu-name'" in run.stderr:
         pytest.skip(f"this ptxas does not know {chip}")
@@ -198,7 +191,7 @@ def test_the_soak_s_kernel_keeps_every_multiplication(
     source = tmp_path / "soak.ptx"
     source.write_text(product_ptx.text(product))
     argv = [tool("ptxas"), "-v", f"-arch={chip}", str(source), "-o", str(tmp_path / "soak.cubin")]
-    run = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
+    run = ran(argv, text=True)
     if "is not defined for option 'gpu-name'" in run.stderr:
         pytest.skip(f"this ptxas does not know {chip}")
     assert run.returncode == 0 and "warning" not in run.stderr.lower(), run.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
+from processes import ran
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 ANY = "…"  # a line of README that stands for any number of lines
@@ -50,9 +51,7 @@ def printed(command: str, home: Path) -> list[str]:
         env = environment(HOME=str(home), COLUMNS="80", ENVCHECK_COMMAND="envcheck")
         env = {name: value for name, value in env.items() if name not in names}
         env["PATH"] = f"{folder}:/usr/local/bin:/usr/bin:/bin"
-        done = subprocess.run(
-            ["sh", "-c", f"{command} 2>&1"], env=env, cwd=home, capture_output=True, check=False
-        )
+        done = ran(["sh", "-c", f"{command} 2>&1"], env=env, cwd=home)
     return plain(done.stdout.decode().replace(str(home), "/home/ann"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from build import ok
 from msgspec.structs import replace
-from processes import PATIENCE
+from processes import PATIENCE, ran
 from targets import dist, packages
 from wheel_maker import wheel
 from whole import with_target
@@ -31,9 +31,7 @@ MAKERS = {
 
 def looked_at(python: Path) -> SnapshotView:
     """An environment as the collector's first look has it, with a framework that pins a library."""
-    ended = subprocess.run(
-        [str(python), "-c", handshake.SCRIPT], capture_output=True, check=True, timeout=PATIENCE
-    )
+    ended = ran([str(python), "-c", handshake.SCRIPT], check=True)
     facts = handshake.facts(handshake.parse(ended.stdout), "virtualenv", str(python))
     interpreter = TargetInterpreter(**facts.values)
     found = packages(dist("framework", "1", requires=["nvidia-tiny-cu12==1.0; extra == 'gpu'"]))

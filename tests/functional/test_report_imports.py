@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
-from processes import PATIENCE
+from processes import ran
 
 QUESTION = """
 import importlib, sys
@@ -30,7 +29,7 @@ print(*sorted(libraries & {"rich", "jinja2", "prometheus_client"}))
 )
 def test_a_report_imports_what_it_needs(module: str, libraries: str) -> None:
     arguments = [sys.executable, "-c", QUESTION, f"envcheck.reports.{module}"]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = ran(arguments, text=True)
     assert (done.stderr, done.stdout.strip()) == ("", libraries)
 
 
@@ -45,7 +44,7 @@ print(*sys.modules)
 
 def test_a_quick_doctor_imports_nothing_of_what_does_not_run() -> None:
     arguments = [sys.executable, "-c", QUICK]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = ran(arguments, text=True)
     loaded = set(done.stdout.split())
     unneeded = ("attributes", "bench", "plugins.apart", "tensorcores.judge", "fleet")
     assert "envcheck.checks.pci.devices" in loaded, done.stderr

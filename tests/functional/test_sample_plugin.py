@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from processes import PATIENCE
+from processes import ran
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLUGIN = REPOSITORY / "tests" / "plugin"
@@ -33,26 +33,16 @@ def installed(folder: Path, source: Path) -> Envcheck:
     environment = {"PATH": os.environ["PATH"], "HOME": os.fspath(folder), "LC_ALL": "C.UTF-8"}
     uv = [shutil.which("uv", path=sysconfig.get_path("scripts")) or "uv", "pip", "install"]
     alone = ["--offline", "--no-config", "--no-index", "--no-deps", "--no-build-isolation"]
-    done = subprocess.run(
+    done = ran(
         [*uv, *alone, "--python", python, source],
         env=environment | {"UV_CACHE_DIR": os.fspath(folder / "cache")},
-        capture_output=True,
         text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
 
     def envcheck(*arguments: str | Path) -> CompletedProcess[str]:
         argv = [python, "-m", "envcheck", *arguments]
-        return subprocess.run(
-            argv,
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return ran(argv, env=environment, cwd=folder, text=True)
 
     return envcheck
 
@@ -111,7 +101,7 @@ def test_who_judges_it_without_the_package_is_not_disturbed(
     file = tmp_path / "machine.json"
     file.write_text(json.dumps(snapshot))
     argv = [sys.executable, "-m", "envcheck", "doctor", "--from", file, "--only", "plugins"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran(argv, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -132,5 +122,5 @@ def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Pat
     assert plugged("collector", "--output", tmp_path / "c.pyz").returncode == 0
     argv = [sys.executable, "-I", tmp_path / "c.pyz", "--level=quick"]
     argv += ["--request", json.dumps({"probes": ["acme_uptime"]})]
-    done = subprocess.run(argv, capture_output=True, check=True)
+    done = ran(argv, check=True)
     assert json.loads(done.stdout)["machine"]["extensions"]["acme_uptime"]["outcome"] == "ok"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import planted_modules
 import pytest
+from processes import ran
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOOLS = (
@@ -87,14 +88,12 @@ class Machine:
         """From another directory, without a network."""
         (self.folder / "tmp").mkdir(exist_ok=True)
         variables = {"PATH": str(self.bin), "TMPDIR": str(self.folder / "tmp")}
-        return subprocess.run(
+        return ran(
             [str(self.bin / "sh"), str(self.script), *arguments],
-            capture_output=True,
             text=True,
             cwd=cwd or self.folder,
             stdin=subprocess.DEVNULL,
             env=variables | {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull} | environ,
-            check=False,
         )
 
     def refusal(self, *arguments: str, **environ: str) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.exit_codes import ExitCode
 
@@ -22,13 +21,10 @@ from envcheck.exit_codes import ExitCode
     ],
 )
 def test_a_limit_is_one_sentence(what: int, limit: int, sentence: str, tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = ran(
         [PYTHON, "-m", "envcheck", "install", "--plan"],
-        capture_output=True,
         env=environment(HOME=str(tmp_path)),
         preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
-        timeout=PATIENCE,
-        check=False,
     )
     error = done.stderr.decode()
     assert re.search(sentence, error) and "Traceback" not in error

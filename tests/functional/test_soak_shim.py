@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from cli import PYTHON, environment
-from processes import PATIENCE, lines, running, wait_for
+from processes import PATIENCE, lines, ran, running, wait_for
 from world import folder
 
 from envcheck.facts.snapshot import load
@@ -168,12 +168,9 @@ def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
     assert dead["outcome"] == "died" and 0 < dead["ended"] < 30 and alive["outcome"] == "ok"
     assert summary["verdict"] == "fail" and summary["stopped"] == ""
     assert summary["seconds"] >= 30 and alive["products"] > 100
-    again = subprocess.run(
+    again = ran(
         [sys.executable, "-m", "envcheck", "doctor", "--only", "soak", "--from", kept],
-        capture_output=True,
         env=environment(),
-        timeout=PATIENCE,
-        check=False,
     )
     assert again.returncode == 1 and "died under load" in " ".join(again.stdout.decode().split())
 
@@ -210,7 +207,7 @@ def test_a_disk_that_fills_up_ends_no_soak_and_cuts_no_line(begin: Begin, tmp_pa
     small, kept = tmp_path / "small", tmp_path / "kept.json"
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(small)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
+    if ran(mount).returncode:
         pytest.skip("no small file system here: it takes root")
     try:
         (small / "other").write_bytes(bytes(48 << 10))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import msgspec
 import pytest
 from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
-from processes import PATIENCE
+from processes import ran
 from pythons import heavy, need
 from resolving import isolate, stack
 
@@ -37,9 +36,7 @@ def interpreter(minor: int | None, **changes: object) -> Interpreter:
 
 def output(*argv: str | Path, **variables: str) -> str:
     env = clean_environment(**variables)
-    result = subprocess.run(
-        argv, capture_output=True, text=True, env=env, timeout=PATIENCE, check=False
-    )
+    result = ran(argv, text=True, env=env)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout.strip()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from cli import environment as clean
 from index_server import Index as Served
 from index_server import serve
 from index_site import Offer
-from processes import PATIENCE
+from processes import ran
 from pythons import heavy, need
 from wheel_maker import wheel
 
@@ -55,7 +54,7 @@ def python(
     """Of an environment with that Python's own pip, configured as after an installation."""
     directory = tmp_path_factory.mktemp("env") / "it"
     made = [need(request.param), "-m", "venv", directory]
-    subprocess.run(made, check=True, capture_output=True, env=clean(), timeout=PATIENCE)
+    ran(made, check=True, env=clean())
     claims = Index(name="nvidia", urls=[indexes[0].url], packages=["nvidia-*"], source="a test")
     stack = Stack(
         name="test",
@@ -102,8 +101,6 @@ def test_no_index_slips_in_a_package_of_the_other(
     variables = clean(PIP_INDEX_URL=indexes[1].url, HOME=str(tmp_path))
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
     argv = [python, "-m", "pip", "download", "--no-cache-dir", "--dest", tmp_path / "got", wanted]
-    result = subprocess.run(
-        argv, capture_output=True, text=True, env=variables, timeout=PATIENCE, check=False
-    )
+    result = ran(argv, text=True, env=variables)
     assert (result.returncode == 0) == bool(got), result.stderr
     assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import locked_folder
 import pytest
 from cli import environment as clean_environment
 from locked_folder import bundled, lock_of
-from processes import PATIENCE
+from processes import ran
 from resolving import MINOR, PYTHON, isolate, stack
 from wheel_maker import sdist, sha256
 
@@ -70,9 +69,7 @@ def install(directory: Path, files: Path, of: Stack, *building: str) -> None:
 
 def say(directory: Path, expression: str) -> str:
     argv = [directory / "bin" / "python", "-c", f"print({expression})"]
-    result = subprocess.run(
-        argv, capture_output=True, text=True, timeout=PATIENCE, env=clean_environment()
-    )
+    result = ran(argv, text=True, env=clean_environment())
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import wait_for
+from processes import ran, wait_for
 from transaction_parts import (
     WHEEL_STEPS,
     Judge,
@@ -217,7 +216,5 @@ def test_a_look_is_quick_and_imports_little(root: Path) -> None:
         "heavy = {'requests', 'virtualenv', 'packaging', 'rich', 'tomli_w', 'uv', 'filelock'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    result = ran([sys.executable, "-c", script], text=True, check=True)
     assert result.stdout == "[]\n"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from processes import ran
 
 from envcheck import __version__
 
@@ -74,9 +74,7 @@ def test_the_sdist_holds_what_is_committed(tmp_path: Path) -> None:
 
     if shutil.which("git") is None:
         pytest.skip("there is no git on this machine")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=False
-    )
+    listed = ran(["git", "ls-files", "-z"], cwd=REPOSITORY)
     if listed.returncode:
         pytest.skip("this is no checkout of git")
     committed = {name for name in listed.stdout.decode().split("\0") if name}

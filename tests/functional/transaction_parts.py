@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from processes import PATIENCE
+from processes import ran
 
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
@@ -222,9 +221,7 @@ def runs(root: Path) -> str:
         "-c",
         "import tiny; print(tiny.release)",
     ]
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=PATIENCE, check=True
-    ).stdout.strip()
+    return ran(argv, text=True, check=True).stdout.strip()
 
 
 def holds(root: Path) -> str:

@@ -43,18 +43,12 @@ def remedy(snapshot: Snapshot) -> Remedy:
             ["sudo systemctl stop nvidia-persistenced", "sudo systemctl stop nvidia-dcgm"],
             ["sudo systemctl start nvidia-persistenced", "sudo systemctl start nvidia-dcgm"],
         ),
-        (
-            [],
-            "",
-            "nvidia_drm",
-            "nvidia_drm",
-            ["sudo modprobe -r nvidia_drm"],
-            ["sudo modprobe nvidia_drm"],
-        ),
+        ([], "", "nvidia_drm", "nvidia_drm", ["sudo modprobe -r nvidia_drm"],
+         ["sudo modprobe nvidia_drm"]),
         ([GNOME], "", "", "process 99 (gnome-shell)", [], []),
         ([replace(GNOME, pid=n) for n in range(1, 8)], "", "", "3 more processes", [], []),
     ],
-)
+)  # fmt: skip
 def test_a_reset_names_its_holders(
     processes: list[GpuProcess],
     services: str,

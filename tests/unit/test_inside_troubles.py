@@ -36,14 +36,10 @@ BEGUN: dict[str, Any] = {"begin": {"pid": 5}}
         (93, None, "no Python"),
         (94, None, "older than 3.6"),
         (95, None, "does not start"),
-        (
-            94,
-            {"outcome": "old", "reason": "3.5.2 /usr/bin/python3"},
-            "/usr/bin/python3 is Python 3.5.2",
-        ),
+        (94, {"outcome": "old", "reason": "3.5.2 /usr/bin/python3"}, "/usr/bin/python3 is Python 3.5.2"),
         (95, {"outcome": "broken", "reason": "/b/python"}, "/b/python does not start"),
     ],
-)
+)  # fmt: skip
 def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, done: Any, words: str) -> None:
     result = [BEGUN] + ([{"done": done}] if done else [])
     error = reason(Result(["podman"], "exited", code, b"", b"", 0.1), *result)

@@ -28,23 +28,14 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
     ("text", "expected"),
     [
         (XID, ("xid", 79, "0000:3b:00.0")),
-        (
-            "NVRM: Xid (PCI:0000:0B:00 GPU-I:05): 13, pid=1, Graphics Exception",
-            ("xid", 13, "0000:0b:00.0"),
-        ),
-        (
-            "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion",
-            ("sxid", 22013, "0000:04:00.0"),
-        ),
-        (
-            "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Severity 0 Engine instance 44",
-            ("sxid", 22013, "0000:04:00.0"),
-        ),
+        ("NVRM: Xid (PCI:0000:0B:00 GPU-I:05): 13, pid=1, Graphics Exception",
+         ("xid", 13, "0000:0b:00.0")),
+        ("nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion",
+         ("sxid", 22013, "0000:04:00.0")),
+        ("nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Severity 0 Engine instance 44",
+         ("sxid", 22013, "0000:04:00.0")),
         ("nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Data {0x00140004}", None),
-        (
-            "NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.",
-            ("fallen-off-bus", None, "0000:29:00.0"),
-        ),
+        ("NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.", ("fallen-off-bus", None, "0000:29:00.0")),
         ("NVRM: GPU at PCI:0000:03:00: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7", None),
         (
             "NVRM: The NVIDIA GPU 0000:18:00.0\nNVRM: (PCI ID: 10de:2901) installed in this system has"
@@ -52,18 +43,12 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             ("fallen-off-bus", None, "0000:18:00.0"),
         ),
         ("Loading of module with unavailable key is rejected", ("module-rejected", None, None)),
-        (
-            "Lockdown: modprobe: Loading of unsigned module is restricted; see man kernel_lockdown.7",
-            ("module-rejected", None, None),
-        ),
-        (
-            "systemd-modules-load[1]: Failed to insert module 'nvidia': Key was rejected by service",
-            ("module-rejected", None, None),
-        ),
-        (
-            "nvidia: module verification failed: signature and/or required key missing - tainting",
-            ("module-error", None, None),
-        ),
+        ("Lockdown: modprobe: Loading of unsigned module is restricted; see man kernel_lockdown.7",
+         ("module-rejected", None, None)),
+        ("systemd-modules-load[1]: Failed to insert module 'nvidia': Key was rejected by service",
+         ("module-rejected", None, None)),
+        ("nvidia: module verification failed: signature and/or required key missing - tainting",
+         ("module-error", None, None)),
         ("nvidia_uvm: Unknown symbol foo (err -2)", ("module-error", None, None)),
         ("vboxdrv: Unknown symbol foo (err -2)", None),
         (
@@ -71,26 +56,20 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             "NVRM: BAR1 is 0M @ 0x0 (PCI:0000:14:00.0)",
             ("nvrm", None, "0000:14:00.0"),
         ),
-        (
-            "nvidia 0000:01:00.0: probe with driver nvidia failed with error -1",
-            ("nvrm", None, "0000:01:00.0"),
-        ),
-        (
-            "NVRM: API mismatch: the client has the version 535.161.07, but\nNVRM: this kernel module",
-            ("nvrm", None, None),
-        ),
+        ("nvidia 0000:01:00.0: probe with driver nvidia failed with error -1",
+         ("nvrm", None, "0000:01:00.0")),
+        ("NVRM: API mismatch: the client has the version 535.161.07, but\nNVRM: this kernel module",
+         ("nvrm", None, None)),
         (
             "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: 10de:2c58)\n"
             "NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
             ("nvrm", None, "0000:02:00.0"),
         ),
-        (
-            "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19",
-            ("driver-load", None, None),
-        ),
+        ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19",
+         ("driver-load", None, None)),
         ("EXT4-fs (sda1): mounted filesystem", None),
     ],
-)
+)  # fmt: skip
 def test_messages(text: str, expected: tuple[Any, ...] | None) -> None:
     assert short(parse_event(text)) == expected
 

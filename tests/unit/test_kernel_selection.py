@@ -66,16 +66,10 @@ def test_every_gpu_that_cuda_lists_by_its_uuid() -> None:
     ("facts", "outcome", "reason"),
     [
         ({"processes": [WORK]}, "busy", "python3 (process 4711, 40000 MiB) is using it"),
-        (
-            {"processes": [WORK, WORK, WORK]},
-            "busy",
-            "python3 (process 4711, 40000 MiB) is using it, and 2 more",
-        ),
-        (
-            {"processes": [GpuProcess(pid=7, kind="M+C", name=UNKNOWN, memory_mib=UNKNOWN)]},
-            "busy",
-            "a process (process 7) is using it",
-        ),
+        ({"processes": [WORK, WORK, WORK]}, "busy",
+         "python3 (process 4711, 40000 MiB) is using it, and 2 more"),
+        ({"processes": [GpuProcess(pid=7, kind="M+C", name=UNKNOWN, memory_mib=UNKNOWN)]}, "busy",
+         "a process (process 7) is using it"),
         ({"utilization_percent": 10}, "busy", "its utilization was 10 %"),
         ({"utilization_percent": 9}, "", ""),
         ({"utilization_percent": UNKNOWN, "processes": UNKNOWN}, "", ""),
@@ -84,13 +78,10 @@ def test_every_gpu_that_cuda_lists_by_its_uuid() -> None:
         ({"processes": [GpuProcess(pid=8, kind="C", name="nvidia-cuda-mps-server")]}, "", ""),
         ({"compute_mode": "Prohibited"}, "not-run", "its compute mode is Prohibited"),
         ({"compute_mode": "Exclusive_Process"}, "", ""),
-        (
-            {"compute_mode": "Exclusive_Process", "processes": [WORK]},
-            "not-run",
-            "its compute mode is Exclusive_Process, and python3 (process 4711, 40000 MiB) is using it",
-        ),
+        ({"compute_mode": "Exclusive_Process", "processes": [WORK]}, "not-run",
+         "its compute mode is Exclusive_Process, and python3 (process 4711, 40000 MiB) is using it"),
     ],
-)
+)  # fmt: skip
 def test_a_gpu_in_use_is_left_alone(facts: dict[str, Any], outcome: str, reason: str) -> None:
     (busy, other) = chosen(machine(idle(0, **facts), idle(1)))
     assert (busy.outcome, busy.reason) == (outcome, reason)
@@ -140,25 +131,17 @@ def test_an_index_is_cuda_s_in_the_variable_and_nvidia_smi_s_in_the_option() -> 
 @pytest.mark.parametrize(
     ("cuda", "reason"),
     [
-        (
-            CudaDriver(load_error="libcuda.so.1: cannot open"),
-            "libcuda cannot be loaded: libcuda.so.1: cannot open",
-        ),
-        (
-            CudaDriver(init_code=803, init_name="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
-            "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
-        ),
+        (CudaDriver(load_error="libcuda.so.1: cannot open"),
+         "libcuda cannot be loaded: libcuda.so.1: cannot open"),
+        (CudaDriver(init_code=803, init_name="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+         "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"),
         (CudaDriver(init_code=0, devices=[]), "libcuda lists no device"),
-        (
-            CudaDriver(init_code=0, devices=Unavailable(unavailable="error", detail="no count")),
-            "libcuda lists no devices: no count",
-        ),
-        (
-            Probe(outcome="timeout", reason="the probe gave no answer within 20 s"),
-            "libcuda could not be asked for its devices: the probe gave no answer within 20 s",
-        ),
+        (CudaDriver(init_code=0, devices=Unavailable(unavailable="error", detail="no count")),
+         "libcuda lists no devices: no count"),
+        (Probe(outcome="timeout", reason="the probe gave no answer within 20 s"),
+         "libcuda could not be asked for its devices: the probe gave no answer within 20 s"),
     ],
-)
+)  # fmt: skip
 def test_no_device_has_its_reason(cuda: Any, reason: str) -> None:
     assert choose(raw(cuda=cuda), Options(), {}) == ([], reason)
 

@@ -23,21 +23,15 @@ from envcheck.collector.kernels.failures import NotSupported
             r"PyTorch .*: torch.cuda.is_available\(\) is False "
             r"\(Found no NVIDIA driver on your system\)",
         ),
-        (
-            framework_tensorflow.adapter(fake.tensorflow(gpus=0, cuda=False)),
-            "TensorFlow .*: it was built without CUDA",
-        ),
-        (
-            framework_tensorflow.adapter(fake.tensorflow(gpus=0)),
-            r"TensorFlow .*: tf.config.list_physical_devices\('GPU'\) is empty",
-        ),
-        (
-            framework_jax.adapter(fake.jax(RuntimeError("Unknown backend: 'gpu'\nrequested"))),
-            r"JAX .*: jax.devices\('gpu'\): Unknown backend: 'gpu' requested",
-        ),
+        (framework_tensorflow.adapter(fake.tensorflow(gpus=0, cuda=False)),
+         "TensorFlow .*: it was built without CUDA"),
+        (framework_tensorflow.adapter(fake.tensorflow(gpus=0)),
+         r"TensorFlow .*: tf.config.list_physical_devices\('GPU'\) is empty"),
+        (framework_jax.adapter(fake.jax(RuntimeError("Unknown backend: 'gpu'\nrequested"))),
+         r"JAX .*: jax.devices\('gpu'\): Unknown backend: 'gpu' requested"),
         (framework_jax.adapter(fake.jax(found=0)), r"JAX .*: jax.devices\('gpu'\) is empty"),
     ],
-)
+)  # fmt: skip
 def test_no_gpu_is_said_in_one_line(adapter: Any, words: str) -> None:
     result = adapter.absent()
     assert "sees no GPU here" in result and "\n" not in result

@@ -57,42 +57,25 @@ BUNDLED = file(PARTS, want("libcudnn_ops_infer.so.8", how="named", instead=OTHER
         # what the package itself bundles, it needs
         ([BUNDLED, file("b.so", THERE)], "fail", "linked-library-not-found"),
         # and its parts by name, where only another package has them
-        (
-            [file(PARTS, ELSEWHERE), file("b.so", THERE)],
-            "warn",
-            "bundled-library-without-its-parts",
-        ),
+        ([file(PARTS, ELSEWHERE), file("b.so", THERE)], "warn", "bundled-library-without-its-parts"),
         ([file("a.so", ELSEWHERE), file("b.so", THERE)], "pass", None),
         # variants, of which one fits
         ([file("libx_cuda110.so", GONE), file("libx_cuda130.so", THERE)], "pass", None),
-        (
-            [file("libx_cuda110.so", GONE), file("libx_cuda118.so", GONE)],
-            "fail",
-            "linked-library-not-found",
-        ),
+        ([file("libx_cuda110.so", GONE), file("libx_cuda118.so", GONE)], "fail",
+         "linked-library-not-found"),
         ([file("liba_2_10.so", TORCH, **SYMBOL), file("liba_current.so", TORCH)], "pass", None),
         # one file that tries several names
-        (
-            [file("a.so", want("libcudart.so.11.0", how="named", instead=OTHER), THERE)],
-            "pass",
-            None,
-        ),
+        ([file("a.so", want("libcudart.so.11.0", how="named", instead=OTHER), THERE)], "pass", None),
         # the driver's are for other checks
         ([file("a.so", want("libcuda.so.1"))], "pass", None),
         ([file("a.so", TORCH, **SYMBOL)], "fail", "built-for-another-framework"),
-        (
-            [file("a.so", want("libtorch_cuda.so", instead=["/x/libtorch.so"]))],
-            "fail",
-            "built-for-another-framework",
-        ),
+        ([file("a.so", want("libtorch_cuda.so", instead=["/x/libtorch.so"]))], "fail",
+         "built-for-another-framework"),
         ([file("a.so", want("libtorch_cuda.so"))], "pass", None),
-        (
-            [file("a.so", TORCH, **SYMBOL), file("b.so", TORCH), file("c.so", THERE)],
-            "warn",
-            "part-built-for-another-framework",
-        ),
+        ([file("a.so", TORCH, **SYMBOL), file("b.so", TORCH), file("c.so", THERE)], "warn",
+         "part-built-for-another-framework"),
     ],
-)
+)  # fmt: skip
 def test_what_is_told(files: list[LinkedFile], outcome: str, cause: str | None) -> None:
     result = on(*files)
     assert (result.outcome, [one.cause.key for one in result.findings]) == (
@@ -113,20 +96,13 @@ def test_without_a_gpu_only_the_frameworks_libraries_count() -> None:
         (file("a.so", GONE, built=True), [], "CUDA_HOME=/usr/local/cuda-12.5 "),
         (file("a.so", GONE), [], "install --upgrade x"),
         (file("a.so", want("libcublas.so.12")), [], "nvidia-cublas-cu12"),
-        (
-            file("a.so", TORCH, built=True, **SYMBOL),
-            [],
-            "x==1.0 --force-reinstall --no-deps --no-build",
-        ),
+        (file("a.so", TORCH, built=True, **SYMBOL), [], "x==1.0 --force-reinstall --no-deps --no-build"),
         (file("a.so", TORCH, **SYMBOL), [], "install --upgrade x torch==2.13.0"),
         (file("a.so", NOWHERE), [], "ldconfig -p"),
-        (
-            file("a.so", TORCH, built=True, **SYMBOL),
-            ["torch==2.5.1"],
-            "install --upgrade x torch==2.13.0",
-        ),
+        (file("a.so", TORCH, built=True, **SYMBOL), ["torch==2.5.1"],
+         "install --upgrade x torch==2.13.0"),
     ],
-)
+)  # fmt: skip
 def test_what_mends_it(found: LinkedFile, requires: list[str], command: str) -> None:
     own = packages(dist("x", "1.0", requires=requires), dist("torch", "2.13.0"))
     result = on(found, packages=own)

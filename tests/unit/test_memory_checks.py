@@ -89,18 +89,10 @@ SLOW_LINK = both(*[set_(f"pinned {way} the GPU", gb_s=9.0) for way in ("to", "fr
             "CUDA_ERROR_OUT_OF_MEMORY",
         ),
         # -- its bandwidth
-        (
-            "MEM-002",
-            changed("memory", SLOW_MEMORY),
-            "warn",
-            "reaches 300 GB/s, while DCGM passes from 1,905 GB/s on",
-        ),
-        (
-            "MEM-002",
-            changed("memory", both(SLOW_MEMORY, set_("device", l2_mib=512.0)), count=1),
-            "skipped",
-            "too little free memory",
-        ),
+        ("MEM-002", changed("memory", SLOW_MEMORY), "warn",
+         "reaches 300 GB/s, while DCGM passes from 1,905 GB/s on"),
+        ("MEM-002", changed("memory", both(SLOW_MEMORY, set_("device", l2_mib=512.0)), count=1),
+         "skipped", "too little free memory"),
         # -- host and GPU
         (
             "MEM-003",
@@ -108,19 +100,11 @@ SLOW_LINK = both(*[set_(f"pinned {way} the GPU", gb_s=9.0) for way in ("to", "fr
             "fail",
             "2 words of 8 bytes came back different from a copy of 64 MiB to the host and back to GPU 0",
         ),
-        (
-            "MEM-003",
-            changed("links", SLOW_LINK),
-            "warn",
-            "reach 9.0 GB/s, while its link, generation 5 x16, carries 63.0 GB/s: a factor of 7.0",
-        ),
+        ("MEM-003", changed("links", SLOW_LINK), "warn",
+         "reach 9.0 GB/s, while its link, generation 5 x16, carries 63.0 GB/s: a factor of 7.0"),
         # -- GPU to GPU
-        (
-            "MEM-005",
-            changed("peers", set_(DIRECT, gb_s=20.0)),
-            "warn",
-            "GPU 0 to GPU 1 20.0 GB/s, while the NVLinks of each carry 450 GB/s",
-        ),
+        ("MEM-005", changed("peers", set_(DIRECT, gb_s=20.0)), "warn",
+         "GPU 0 to GPU 1 20.0 GB/s, while the NVLinks of each carry 450 GB/s"),
         # -- and whole
         (
             "MEM-006",
@@ -128,14 +112,10 @@ SLOW_LINK = both(*[set_(f"pinned {way} the GPU", gb_s=9.0) for way in ("to", "fr
             "fail",
             "Direct copies from GPU to GPU arrive damaged: GPU 0 to GPU 1 (2 words); first at byte 0x8",
         ),
-        (
-            "MEM-006",
-            changed("peers", set_(DIRECT, "timeout", "not done within 60 s"), outcome="timeout"),
-            "fail",
-            "A direct copy from GPU 0 to GPU 1 never ends",
-        ),
+        ("MEM-006", changed("peers", set_(DIRECT, "timeout", "not done within 60 s"), outcome="timeout"),
+         "fail", "A direct copy from GPU 0 to GPU 1 never ends"),
     ],
-)
+)  # fmt: skip
 def test_each_state_and_cause(code: str, made: list[SystemRun], outcome: str, words: str) -> None:
     result = judged(with_runs(made), code)
     assert result.outcome == outcome, full_text(result)

@@ -370,16 +370,10 @@ def gpudirect(flavour: str, release: str, *modules: str, **changes: Any) -> Snap
         (gpudirect("proprietary", "5.4.0-1-generic", "nvidia_peermem"), "pass"),
         (gpudirect("proprietary", "4.18.0", "nv_peer_mem"), "pass"),
         (gpudirect("proprietary", "5.15.0", network=networks.plain_server()), "skipped"),
-        (
-            gpudirect(
-                "proprietary",
-                "5.15.0",
-                network=networks.infiniband(rdma=[adapter(0, driver="efa")]),
-            ),
-            "skipped",
-        ),
+        (gpudirect("proprietary", "5.15.0", network=networks.infiniband(rdma=[adapter(0, driver="efa")])),
+         "skipped"),
     ],
-)
+)  # fmt: skip
 def test_gpudirect_rdma(snapshot: Snapshot, outcome: str) -> None:
     result = judge(snapshot, "NET-006")
     assert result.outcome == outcome, full_text(result)

@@ -39,11 +39,7 @@ def with_ports(changed: dict[int, Any], count: int = 8, **changes: Any) -> Netwo
 @pytest.mark.parametrize(
     ("changed", "outcome", "words"),
     [
-        (
-            {3: port(state="DOWN", physical_state="Polling")},
-            "warn",
-            "mlx5_3 is down (DOWN, Polling)",
-        ),
+        ({3: port(state="DOWN", physical_state="Polling")}, "warn", "mlx5_3 is down (DOWN, Polling)"),
         ({3: port(state="INIT")}, "warn", "no subnet manager"),
         ({n: port(state="INIT") for n in range(8)}, "warn", "mlx5_7 has a link"),
         ({0: port(lanes=1, rate_gbps=100.0)}, "warn", "mlx5_0 is active at 100 Gb/s over one lane"),
@@ -55,7 +51,7 @@ def with_ports(changed: dict[int, Any], count: int = 8, **changes: Any) -> Netwo
         # as many without a cable as with one, and more: that is how it was built
         ({n: port(state="DOWN") for n in range(5)}, "pass", ""),
     ],
-)
+)  # fmt: skip
 def test_ports_that_are_down_or_slow(changed: dict[int, Any], outcome: str, words: str) -> None:
     result = judge(with_ports(changed), "NET-010")
     assert result.outcome == outcome and words in full_text(result)
@@ -185,28 +181,16 @@ def test_two_that_differ_may_be_for_storage() -> None:
     ("before", "after", "changed"),
     [
         (networks.infiniband(), networks.roce(), None),
-        (
-            networks.infiniband(),
-            networks.infiniband(interfaces=[LO, ETH0, interface("ib0", 3, mtu=2044)]),
-            ("interfaces.mtu", "1500", "2044", ["ib0"]),
-        ),
-        (
-            networks.roce(),
-            networks.roce(rdma=[adapter(n, rail(n, pfc=[])) for n in range(2)]),
-            ("nics.pfc", "3", "none", ["mlx5_0", "mlx5_1"]),
-        ),
-        (
-            networks.roce(),
-            networks.roce(rdma=[adapter(0, rail(0, routed_gids=[3, 5]))]),
-            ("nics.roce_v2_gids", "3", "3, 5", ["mlx5_0"]),
-        ),
-        (
-            networks.network(settings=[topology("0a1b")]),
-            networks.network(settings=[topology("2c3d")]),
-            ("network_settings.NCCL_TOPO_FILE", "/t.xml (0a1b)", "/t.xml (2c3d)", []),
-        ),
+        (networks.infiniband(), networks.infiniband(interfaces=[LO, ETH0, interface("ib0", 3, mtu=2044)]),
+         ("interfaces.mtu", "1500", "2044", ["ib0"])),
+        (networks.roce(), networks.roce(rdma=[adapter(n, rail(n, pfc=[])) for n in range(2)]),
+         ("nics.pfc", "3", "none", ["mlx5_0", "mlx5_1"])),
+        (networks.roce(), networks.roce(rdma=[adapter(0, rail(0, routed_gids=[3, 5]))]),
+         ("nics.roce_v2_gids", "3", "3, 5", ["mlx5_0"])),
+        (networks.network(settings=[topology("0a1b")]), networks.network(settings=[topology("2c3d")]),
+         ("network_settings.NCCL_TOPO_FILE", "/t.xml (0a1b)", "/t.xml (2c3d)", [])),
     ],
-)
+)  # fmt: skip
 def test_what_differs_between_two_machines(
     before: Network, after: Network, changed: tuple[str, str, str, list[str]] | None
 ) -> None:

@@ -64,17 +64,12 @@ def test_missing_code_fails_and_missing_byte_code_does_not() -> None:
 @pytest.mark.parametrize(
     ("facts", "outcome", "words", "option"),
     [
-        (
-            {"cut_off": ["torch/lib/libtorch_cpu.so"]},
-            "fail",
-            "libtorch_cpu.so",
-            "--force-reinstall",
-        ),
+        ({"cut_off": ["torch/lib/libtorch_cpu.so"]}, "fail", "libtorch_cpu.so", "--force-reinstall"),
         ({"files": ABSENT, "installer": "pip"}, "warn", "RECORD", "--ignore-installed"),
         ({"files": ABSENT, "installer": "uv"}, "warn", "RECORD", "--reinstall"),
         ({"files": ABSENT, "installer": "conda"}, "skipped", "", ""),
     ],
-)
+)  # fmt: skip
 def test_libraries_that_are_cut_off_and_records_that_are_gone(
     facts: dict[str, Any], outcome: str, words: str, option: str
 ) -> None:
@@ -132,48 +127,20 @@ TF_CUDA = [f"{name}=={version} ; extra == 'and-cuda'" for name, version in AND_C
     ("one", "others", "outcome", "words", "command"),
     [
         # gone: keras, sympy, a requirement of a requirement; what runs without it; what conda has otherwise
-        (
-            "tensorflow 2.15.1",
-            "keras<2.16,>=2.15.0",
-            "fail",
-            "what imports keras fails",
-            "keras<2.16",
-        ),
-        (
-            "torch 2.13.0",
-            "sympy>=1.13",
-            "fail",
-            "what imports sympy fails",
-            "install 'sympy>=1.13'",
-        ),
+        ("tensorflow 2.15.1", "keras<2.16,>=2.15.0", "fail", "what imports keras fails", "keras<2.16"),
+        ("torch 2.13.0", "sympy>=1.13", "fail", "what imports sympy fails", "install 'sympy>=1.13'"),
         ("keras 3.1", "namex", "fail", "namex (is missing)", "install namex"),
         ("tensorflow 2.15.1", "libclang>=13", "warn", "libclang>=13 (is missing)", "libclang"),
         ("tensorflow 2.17.0+nv25.2", "keras>=3.2", "warn", "keras", "keras"),
         ("conda torch 2.13.0", "sympy>=1.13", "pass", "", ""),
         ("torch 2.13.0", "unheard-of", "pass", "", ""),
         # of another version: a later major, an older one, and what was compiled for another torch
-        (
-            "tensorflow 2.15.1",
-            "keras<2.16 keras 3.3.3",
-            "fail",
-            "may be gone in 3.3.3",
-            "'keras<2.16'",
-        ),
-        (
-            "tensorflow 2.15.1",
-            "numpy<2.0.0,>=1.23.5 numpy 2.0.2",
-            "fail",
-            "numpy",
-            "'numpy<2.0.0,>=1.23.5'",
-        ),
+        ("tensorflow 2.15.1", "keras<2.16 keras 3.3.3", "fail", "may be gone in 3.3.3", "'keras<2.16'"),
+        ("tensorflow 2.15.1", "numpy<2.0.0,>=1.23.5 numpy 2.0.2", "fail", "numpy",
+         "'numpy<2.0.0,>=1.23.5'"),
         ("tensorflow 2.15.1", "numpy<2,>=1.23.5 numpy 1.23.2", "warn", "numpy", "numpy"),
-        (
-            "torchvision 0.20",
-            "torch==2.5.0 torch 2.13.0",
-            "fail",
-            "compiled",
-            "torchvision!=0.20 torch==2.13.0",
-        ),
+        ("torchvision 0.20", "torch==2.5.0 torch 2.13.0", "fail", "compiled",
+         "torchvision!=0.20 torch==2.13.0"),
         ("scikit-cuda 1", "numpy<2 numpy 2.1", "warn", "numpy", "'numpy<2'"),
         # what no metadata says, of itself and of another release's framework
         ("onnx 1.19.0", "ml-dtypes ml-dtypes 0.4.1", "fail", "float4", "'ml-dtypes>=0.5.0'"),
@@ -182,18 +149,13 @@ TF_CUDA = [f"{name}=={version} ; extra == 'and-cuda'" for name, version in AND_C
         ("torch 2.3.0", "numpy numpy 2.0.0", "pass", "", ""),
         ("torchaudio 2.11.0", "x torch 2.10.0", "fail", "symbol", "'torchaudio<2.11.0' torch=="),
         ("torchaudio 2.11.0", "x torch 2.12.0", "pass", "", ""),
-        (
-            "tf-keras 2.17.0",
-            "tensorflow<2.18,>=2.17 tensorflow 2.16.1",
-            "fail",
-            "that tensorflow alone",
-            "tf-keras~=2.16.0 tensorflow==2.16.1",
-        ),
+        ("tf-keras 2.17.0", "tensorflow<2.18,>=2.17 tensorflow 2.16.1", "fail", "that tensorflow alone",
+         "tf-keras~=2.16.0 tensorflow==2.16.1"),
         ("torch-scatter 2.1.2+pt24cu121", "x torch 2.5.0", "fail", "alone", "torch-scatter==2.1.2"),
         ("torch-scatter 2.1.2+pt24cu121", "x torch 2.4.1", "pass", "", ""),
         ("numpy 1", "x x 1", "pass", "", ""),
     ],
-)
+)  # fmt: skip
 def test_an_unmet_requirement_weighs_as_much_as_its_consequence(
     one: str, others: str, outcome: str, words: str, command: str
 ) -> None:

@@ -44,14 +44,9 @@ def devices(**changes: Any) -> list[PciDevice]:
         ("6.6.87.2-microsoft-standard-WSL2", "", {"wsl_device": False}, "wsl-without-gpu"),
         ("6.6.87.2-microsoft-standard-WSL2", "false", {"wsl_device": False}, "wsl-gpus-off"),
         ("6.6.87.2-microsoft-standard-WSL2", "false", {"wsl_device": True}, ""),
-        (
-            "6.6.87.2-microsoft-standard-WSL2",
-            "",
-            {"wsl_device": False, "container": "docker"},
-            "",
-        ),
+        ("6.6.87.2-microsoft-standard-WSL2", "", {"wsl_device": False, "container": "docker"}, ""),
     ],
-)
+)  # fmt: skip
 def test_wsl_without_a_gpu(kernel: str, gpu_support: str, facts: dict[str, Any], key: str) -> None:
     given = ProgramSetting(name="wsl2.gpuSupport", value=gpu_support, source="%UserProfile%")
     host = replace(BARE, wsl=True, kernel=kernel, settings=[given], **facts)

@@ -161,16 +161,11 @@ def test_fits(wanted: object, value: object, kind: str, good: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            '[driver]\nversoin = "570"',
-            'lab.toml: driver.versoin: there is no key "versoin" here; did',
-        ),
+        ('[driver]\nversoin = "570"', 'lab.toml: driver.versoin: there is no key "versoin" here; did'),
         ("[driver]\nversion = 570", "lab.toml: driver.version: it must be a version in quotes"),
         ('[driver]\nversion = ">= "', "lab.toml: driver.version: it must be a version"),
-        (
-            '[[gpus]]\ncount = 8\n\n[[gpus]]\ncount = "many"',
-            "lab.toml: gpus[1].count: it must be a number",
-        ),
+        ('[[gpus]]\ncount = 8\n\n[[gpus]]\ncount = "many"',
+         "lab.toml: gpus[1].count: it must be a number"),
         ('[[gpus]]\necc = "on"', "lab.toml: gpus[0].ecc: it must be true or false"),
         ("[[gpus]]\nname = []", "lab.toml: gpus[0].name: the list is empty"),
         ("[gpus]\ncount = 8", "lab.toml: gpus: it must be a table: [[gpus]]"),
@@ -181,7 +176,7 @@ def test_fits(wanted: object, value: object, kind: str, good: bool) -> None:
         ("[machine]", "lab.toml: nothing is wanted in it"),
         ("a = " + "[" * 9999, "lab.toml"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_sentence_with_its_place(text: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         reading.parse(text, "lab.toml")

@@ -45,11 +45,8 @@ CONTAINERS: list[tuple[str, str, dict[str, Any]]] = [
             ],
         },
     ),
-    (
-        "CTR-014",
-        "default-runtime-unknown",
-        {"settings": [setting("docker.default-runtime", "nvidia", "/etc/docker/daemon.json")]},
-    ),
+    ("CTR-014", "default-runtime-unknown",
+     {"settings": [setting("docker.default-runtime", "nvidia", "/etc/docker/daemon.json")]}),
     (
         "CTR-014",
         "cri-disabled",
@@ -99,17 +96,11 @@ CONTAINERS: list[tuple[str, str, dict[str, Any]]] = [
             ],
         },
     ),
-    (
-        "CTR-002",
-        "docker-desktop-on-linux",
-        {"engines": [replace(READY.engines[0], desktop=True, remote=True)]},
-    ),
-    (
-        "CTR-006",
-        "docker-before-clone3",
-        {"engines": [replace(READY.engines[0], server_version="20.10.7")]},
-    ),
-]
+    ("CTR-002", "docker-desktop-on-linux",
+     {"engines": [replace(READY.engines[0], desktop=True, remote=True)]}),
+    ("CTR-006", "docker-before-clone3",
+     {"engines": [replace(READY.engines[0], server_version="20.10.7")]}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "key", "changes"), CONTAINERS)

@@ -20,24 +20,20 @@ SMI = "sudo nvidia-smi"
     [
         ([["nvidia-smi -i A -rac"], ["nvidia-smi -i B -rac"]], ["nvidia-smi -i A,B -rac"]),
         ([[f"{SMI} --gpu-reset -i A"], [f"{SMI} --gpu-reset -i B"]], [f"{SMI} --gpu-reset -i A,B"]),
-        (
-            [["nvidia-smi mig -i A -lgip  # why"], ["nvidia-smi mig -i B -lgip  # why"]],
-            ["nvidia-smi mig -i A,B -lgip  # why"],
-        ),
+        ([["nvidia-smi mig -i A -lgip  # why"], ["nvidia-smi mig -i B -lgip  # why"]],
+         ["nvidia-smi mig -i A,B -lgip  # why"]),
         ([["fuser -v /dev/n0", "x"], ["fuser -v /dev/n1", "x"]], ["fuser -v /dev/n0 /dev/n1", "x"]),
         ([["pip show a b"], ["pip show b c"]], ["pip show a b c"]),
         ([["pip install a -U"], ["pip install b -U"]], ["pip install a b -U"]),
         # other options, other limits, blanks in a word, other programs, other steps
         ([["pip install a -U"], ["pip install b"]], ["pip install a -U", "pip install b"]),
-        (
-            [["nvidia-smi -i A -pl 1"], ["nvidia-smi -i B -pl 2"]],
-            ["nvidia-smi -i A -pl 1", "nvidia-smi -i B -pl 2"],
-        ),
+        ([["nvidia-smi -i A -pl 1"], ["nvidia-smi -i B -pl 2"]],
+         ["nvidia-smi -i A -pl 1", "nvidia-smi -i B -pl 2"]),
         ([["pip install 'a >= 1'"], ["pip install b"]], ["pip install 'a >= 1'", "pip install b"]),
         ([["grep -i A"], ["grep -i B"]], ["grep -i A", "grep -i B"]),
         ([["one", "two"], ["two"]], ["one", "two"]),
     ],
-)
+)  # fmt: skip
 def test_one_command_with_a_list_where_the_program_takes_one(
     each: list[list[str]], joined: list[str]
 ) -> None:

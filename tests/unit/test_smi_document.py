@@ -144,22 +144,13 @@ def test_what_stands_instead_of_a_value(text: str, expected: str) -> None:
     [
         ("<fb_memory_usage><total>16 GiB</total></fb_memory_usage>", "memory_total_mib", 16384),
         ("<fb_memory_usage><total>2048 MB</total></fb_memory_usage>", "memory_total_mib", 2048),
-        (
-            "<temperature><gpu_temp_tlimit>-3 C</gpu_temp_tlimit></temperature>",
-            "temperature_margin_c",
-            -3,
-        ),
+        ("<temperature><gpu_temp_tlimit>-3 C</gpu_temp_tlimit></temperature>", "temperature_margin_c",
+         -3),
         ("<persistence_mode>Enabled</persistence_mode>", "persistence", True),
-        (
-            "<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>",
-            "reset_required",
-            True,
-        ),
-        (
-            "<gpu_recovery_action>Drain and Reset</gpu_recovery_action>",
-            "recovery_action",
-            "Drain and Reset",
-        ),
+        ("<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>", "reset_required",
+         True),
+        ("<gpu_recovery_action>Drain and Reset</gpu_recovery_action>", "recovery_action",
+         "Drain and Reset"),
         (
             "<vgpu_software_licensed_product><license_status>Licensed (Expiry: 2026-7-7 16:1:44 GMT)"
             "</license_status></vgpu_software_licensed_product>",
@@ -170,7 +161,7 @@ def test_what_stands_instead_of_a_value(text: str, expected: str) -> None:
         ("<pci><pci_bus_id>00010000:0A:1F.0</pci_bus_id></pci>", "pci_address", "10000:0a:1f.0"),
         ("<pci><pci_bus_id>N/A</pci_bus_id></pci>", "pci_address", "0000:01:00.0"),
     ],
-)
+)  # fmt: skip
 def test_values(body: str, field: str, expected: object) -> None:
     assert getattr(read_gpu(body), field) == expected
 
@@ -252,16 +243,10 @@ NO_DRIVER = (
     ("text", "expected"),
     [
         (NO_DRIVER + " that it runs.\n", NO_DRIVER),
-        (
-            "$ nvidia-smi\n> Failed to initialize NVML: Driver/library version mismatch\n",
-            "Failed to",
-        ),
-        (
-            "  Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.\n",
-            "Unable to",
-        ),
+        ("$ nvidia-smi\n> Failed to initialize NVML: Driver/library version mismatch\n", "Failed to"),
+        ("  Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.\n", "Unable to"),
     ],
-)
+)  # fmt: skip
 def test_an_error_in_the_place_of_a_document_is_its_words(
     tmp_path: Path, text: str, expected: str
 ) -> None:

@@ -194,13 +194,9 @@ def test_a_container_is_started_again_in_its_own_engines_words(kind: str) -> Non
     [
         ("debian", "sudo systemctl restart x", "sudo systemctl enable --now x"),
         ("gentoo", "sudo rc-service x restart", "sudo rc-update add x && sudo rc-service x start"),
-        (
-            "void",
-            "sudo sv restart x",
-            "sudo ln -s /etc/sv/x /var/service/",
-        ),
+        ("void", "sudo sv restart x", "sudo ln -s /etc/sv/x /var/service/"),
     ],
-)
+)  # fmt: skip
 def test_a_service_is_started_by_the_systems_own_init(
     system: str, restart: str, enable: str
 ) -> None:

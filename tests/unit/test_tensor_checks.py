@@ -295,15 +295,11 @@ def test_one_product_with_two_results_is_a_failure_and_strange_arithmetic_is_not
 @pytest.mark.parametrize(
     ("outcome", "reason", "words"),
     [
-        (
-            "timeout",
-            "no answer within 3 s",
-            "FP16 products through the driver alone hung: no answer",
-        ),
+        ("timeout", "no answer within 3 s", "FP16 products through the driver alone hung: no answer"),
         ("crashed", "signal 11 (SIGSEGV)", "died: signal 11"),
         ("error", "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "broke its CUDA context"),
     ],
-)
+)  # fmt: skip
 def test_a_mode_that_did_not_come_back(outcome: str, reason: str, words: str) -> None:
     snap = with_mode("TC-103", outcome=outcome, reason=reason)
     line = whole.xid(79, "GPU has fallen off the bus", "0000:01:00.0")

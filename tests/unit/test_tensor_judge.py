@@ -245,29 +245,17 @@ CAUSES: list[tuple[tuple[LevelRun, Any], str, str]] = [
     (changed("L0", ("fp16", "")), "no Tensor Core instruction", "--kernels L0"),
     (changed("L1", ("fp16", "")), "cuBLAS 12.9.1 chose", ""),
     (changed("L1", ("tf32", ""), library_version="10.2.3"), "cuBLAS 10.2.3 is older than TF32", ""),
-    (
-        changed("L2", DEFAULT, TORCH),
-        "PyTorch leaves TF32 off",
-        "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1",
-    ),
-    (
-        changed("L2", DEFAULT, "tensorflow", framework_version="1.15.5"),
-        "TensorFlow 1.15.5 is older than TF32",
-        "",
-    ),
+    (changed("L2", DEFAULT, TORCH), "PyTorch leaves TF32 off",
+     "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1"),
+    (changed("L2", DEFAULT, "tensorflow", framework_version="1.15.5"),
+     "TensorFlow 1.15.5 is older than TF32", ""),
     (changed("L2", HALF, TORCH), "PyTorch chose a kernel on CUDA cores", ""),
     (OVERRIDDEN, "NVIDIA_TF32_OVERRIDE=0, which was set for this run", ""),
-    (
-        changed("L2", HALF, "tensorflow", variables=SWITCHED_OFF),
-        "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
-        "unset TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
-    ),
-    (
-        changed("L2", DEFAULT, "jax", variables=HIGHEST),
-        "JAX_DEFAULT_MATMUL_PRECISION=highest",
-        "unset JAX_DEFAULT_MATMUL_PRECISION",
-    ),
-]
+    (changed("L2", HALF, "tensorflow", variables=SWITCHED_OFF), "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
+     "unset TF_DISABLE_CUBLAS_TENSOR_OP_MATH"),
+    (changed("L2", DEFAULT, "jax", variables=HIGHEST), "JAX_DEFAULT_MATMUL_PRECISION=highest",
+     "unset JAX_DEFAULT_MATMUL_PRECISION"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("run", "words", "command"), CAUSES, ids=[row[1] for row in CAUSES])

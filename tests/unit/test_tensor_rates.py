@@ -185,17 +185,13 @@ def test_at_the_maximum_clock_tensor_cores_are_scaled_and_cuda_cores_are_not() -
 
 SLOW: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"clock_mhz": 900.0, "clock_event_reasons": ["sw_power_cap"]}, "the power cap held it"),
-    (
-        {},
-        {"clock_mhz": 900.0, "clock_event_reasons": ["hw_slowdown", "hw_thermal_slowdown"]},
-        "heat",
-    ),
+    ({}, {"clock_mhz": 900.0, "clock_event_reasons": ["hw_slowdown", "hw_thermal_slowdown"]}, "heat"),
     ({}, {"clock_mhz": 900.0, "clock_event_reasons": ["sw_thermal_slowdown"]}, "for heat"),
     ({}, {"clock_mhz": 900.0, "clock_event_reasons": ["hw_power_brake_slowdown"]}, "power brake"),
     ({}, {"clock_mhz": 900.0, "clock_event_reasons": []}, "gives no reason"),
     ({"uuid": "MIG-1", "multiprocessors": 14}, {}, "a MIG instance of 14 multiprocessors"),
     ({"busy": True}, {"tflops": 50.0}, "nother process was using the GPU"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("run", "changes", "words"), SLOW, ids=[case[2] for case in SLOW])

@@ -45,27 +45,19 @@ def test_healthy_and_missing() -> None:
     [
         ("InternalError: libdevice not found at ./libdevice.10.bc", "ptxas or libdevice"),
         ("XlaRuntimeError: Unsupported .version 8.4; current version is '8.2'", "PTX up to 8.2"),
-        (
-            "InternalError: 'cuLaunchKernel' failed with 'CUDA_ERROR_INVALID_HANDLE'",
-            "no code that runs",
-        ),
-        (
-            "RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
-            "different versions",
-        ),
+        ("InternalError: 'cuLaunchKernel' failed with 'CUDA_ERROR_INVALID_HANDLE'", "no code that runs"),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "different versions"),
         (
             "RuntimeError: Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: cannot"
             " open shared object file",
             "ln -s",
         ),
-        (
-            "RuntimeError: CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(`",
-            "env -u LD_LIBRARY_PATH",
-        ),
+        ("RuntimeError: CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm(`",
+         "env -u LD_LIBRARY_PATH"),
         ("UnknownError: Failed to get convolution algorithm. This is", "does not start"),
         ("SomethingError: never seen before", "never seen before"),
     ],
-)
+)  # fmt: skip
 def test_a_failure_is_told_with_its_cause(words: str, says: str) -> None:
     result = on(trials=made(conv2d_float32=("failed", words)))
     assert result.outcome == "fail" and says in full_text(result)

@@ -118,20 +118,11 @@ def test_an_import_that_succeeds_may_say_that_numpy_is_too_new(line: str, outcom
         ("module 'ml_dtypes' has no attribute 'float8_e4m3b11'", "ml-dtypes", "0.3.0", "<0.3"),
         ("module 'ml_dtypes' has no attribute 'float4_e2m1fn'", "ml-dtypes", "0.4.1", ">=0.5.0"),
         ("module 'ml_dtypes' has no attribute 'float8_e4m3'", "ml-dtypes", "0.4.1", ">=0.5.0"),
-        (
-            "cannot import name 'ParamSpec' from 'typing_extensions'",
-            "typing-extensions",
-            "3.7.4.3",
-            ">=3.10",
-        ),
-        (
-            "cannot import name 'TypeIs' from 'typing_extensions'",
-            "typing-extensions",
-            "4.9.0",
-            ">=4.10",
-        ),
+        ("cannot import name 'ParamSpec' from 'typing_extensions'", "typing-extensions", "3.7.4.3",
+         ">=3.10"),
+        ("cannot import name 'TypeIs' from 'typing_extensions'", "typing-extensions", "4.9.0", ">=4.10"),
     ],
-)
+)  # fmt: skip
 def test_names_that_a_release_has_and_another_has_not(
     words: str, package: str, has: str, wanted_now: str
 ) -> None:
@@ -173,26 +164,18 @@ def test_any_package_that_lacks_a_name_is_unfit(words: str, unfit: bool) -> None
             "nvidia-nvjitlink-cu12 12.1.105",
             "nvidia-nvjitlink-cu12==12.4.127",
         ),
-        (
-            "AttributeError: module 'inspect' has no attribute 'getargspec'",
-            "another-python-needed",
-            "it needs Python <3.11",
-            "",
-        ),
+        ("AttributeError: module 'inspect' has no attribute 'getargspec'", "another-python-needed",
+         "it needs Python <3.11", ""),
         (
             "ImportError: /lib64/libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by x)",
             "libstdcxx-too-old",
             "/lib64/libstdc++.so.6 lacks GLIBCXX_3.4.29",
             "strings /lib64/libstdc++.so.6",
         ),
-        (
-            "ImportError: libtorch_cpu.so: cannot enable executable stack as shared object requires",
-            "executable-stack",
-            "libtorch_cpu.so asks for an executable stack",
-            "glibc.rtld.execstack=2",
-        ),
+        ("ImportError: libtorch_cpu.so: cannot enable executable stack as shared object requires",
+         "executable-stack", "libtorch_cpu.so asks for an executable stack", "glibc.rtld.execstack=2"),
     ],
-)
+)  # fmt: skip
 def test_errors_are_traced_to_what_is_behind_them(
     words: str, cause: str, says: str, does: str
 ) -> None:

@@ -95,17 +95,12 @@ def test_past_a_limit_it_is_stopped(limits: dict[str, Any], steps: list[Any]) ->
     ("result", "ending", "outcome", "words"),
     [
         ([], ("exited", -9), "crashed", "signal 9"),
-        (
-            [{"done": {"outcome": "not-run", "reason": "no GPU"}}],
-            ("exited", 4),
-            "not-run",
-            "no GPU",
-        ),
+        ([{"done": {"outcome": "not-run", "reason": "no GPU"}}], ("exited", 4), "not-run", "no GPU"),
         ([{"done": None}], ("exited", 0), "ok", ""),
         ([], ("timeout", None), "timeout", "not done"),
         ([], ("not-started", None), "error", "could not be started"),
     ],
-)
+)  # fmt: skip
 def test_each_end_has_its_outcome(result: Any, ending: Any, outcome: str, words: str) -> None:
     world = World()
     world.after(1, BEGIN, {"stage": "rate", "of": "fp16"}, *result)
