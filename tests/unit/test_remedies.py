@@ -12,32 +12,23 @@ import h100
 import msgspec
 import pytest
 import tensor_runs
-from build import ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from modes_machine import no_fabric
-from modes_parts import CANNOT_DLOPEN, NOT_INSTALLED, no_cuda
-from modes_target import cuda_11, old_tensorflow
+from known_machines import machines
+from modes_parts import no_cuda
 from msgspec.structs import replace
 from targets import (
     config,
     config_file,
-    dist,
     error,
-    good_libraries,
     good_snapshot,
-    not_imported,
-    packages,
-    system_library,
     tensorflow,
     variable,
-    wheel_library,
 )
 from tensor_runs import MACHINES, level_run, mode_run, replaced, signatures
-from test_failure_modes import ECC, OTHERS, ROWS
+from test_failure_modes import ECC
 from whole import (
     RELEASE,
-    blind,
     containers,
     disk,
     docker,
@@ -60,34 +51,13 @@ from envcheck.facts.kernel import DeviceNode
 from envcheck.facts.micro_kernels import Hardware
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import ConfigSetting, Loader
+from envcheck.facts.target import ConfigSetting
 from envcheck.facts.view import SnapshotView
 from envcheck.findings.shell import word
 
 BUSY: Any = {"index": 1, "pci_address": "0000:02:00.0", "outcome": "busy", "modes": []}
 # All that a shell minds, in one text.
 HOSTILE = '$(HOSTILE) `HOSTILE` /HOSTILE/x \'; HOSTILE & "$HOSTILE" \\ \n HOSTILE \r\x1b[2K # HOSTILE {0} %s'
-
-
-def shadowed_libraries() -> Snapshot:
-    """The system's cuBLAS instead of the wheel's, a cuDNN off the loader's path, and one that is refused."""
-    stranger = system_library(
-        "libcublas", "libcublas.so.12", "12.4.5", how="framework", origin="system"
-    )
-    used = [one for one in good_libraries("framework") if one.name != "libcublas"] + [stranger]
-    refused = system_library("libnccl", "libnccl.so.2", path=error("undefined symbol: x"))
-    return with_target(
-        tensorflow=tensorflow(libraries=used),
-        loader=Loader(
-            ld_library_path=["/opt/cuda/stubs"], libraries=[*good_libraries(), refused, stranger]
-        ),
-    )
-
-
-def hidden_cudnn() -> Snapshot:
-    library = wheel_library("libcudnn", "libcudnn.so.8", "8.9.2", "nvidia-cudnn-cu11", "8.9.2.26")
-    facts = old_tensorflow(CANNOT_DLOPEN)
-    return with_target(**facts, loader=Loader(libraries=[*cuda_11("libcudnn"), library]))
 
 
 def odd_configuration() -> Snapshot:
@@ -111,34 +81,6 @@ def odd_configuration() -> Snapshot:
     ]
     traces = ["/etc/pip.conf", "/somewhere/pip.conf"]
     return with_target(packaging_config=config(*files, traces=traces))
-
-
-def broken_packages() -> Snapshot:
-    return with_target(
-        packages=packages(
-            dist("tensorflow", "2.15.1", missing=["tensorflow/x.so"], missing_count=1),
-            dist("tensorflow-cpu", "2.16.1", requires=["nvidia-nccl-cu12>=2.19"]),
-            dist("tensorflow", "2.14.0", shadowed=True, location="/usr/lib/python3/dist-packages"),
-            dist("nvidia-tensorrt", "99.0.0"),
-            dist("horovod", "0.28.1"),
-            dist("nvidia-cudnn-cu11", "8.9.2.26"),
-            dist("nvidia-cudnn-cu12", "9.3.0.75"),
-            dist("numpy", "2.1.0"),
-            dist("nvidia-pyindex", "1.0.9"),
-            horovod_extensions=[],
-        ),
-        tensorflow=blind(CANNOT_DLOPEN),
-        loader=Loader(),
-    )
-
-
-def odd_imports() -> Iterator[Snapshot]:
-    for words in (
-        "ModuleNotFoundError: No module named 'x'",
-        "ImportError: libnuma.so.1: cannot open shared object file",
-        "ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
-    ):
-        yield with_target(tensorflow=not_imported(words=words))
 
 
 def odd_machine() -> Snapshot:
@@ -215,13 +157,6 @@ def odd_gpus() -> Snapshot:
     return whole(nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus))
 
 
-def on_red_hat() -> Snapshot:
-    broken = no_fabric()
-    machine = replace(broken.machine, host=ok(host(os_id="rocky")))
-    facts = replace(broken.machine.kernel.facts, services=[NOT_INSTALLED])  # type: ignore[union-attr]
-    return replace(broken, machine=replace(machine, kernel=ok(facts)))
-
-
 def tensor_core_faults() -> Snapshot:
     """An H100 on which each level has a fault of its own, and a GPU that was in use."""
     gpu, dead = MACHINES["H100"], {"outcome": "crashed", "reason": "signal 9"}
@@ -239,18 +174,19 @@ def tensor_core_faults() -> Snapshot:
     return tensor_runs.snapshot(gpu, [*below, *above])
 
 
-BUILDERS: list[Callable[[], Snapshot]] = [
-    *(build for build, _ in (ROWS | OTHERS).values()),
-    shadowed_libraries, hidden_cudnn, odd_configuration, broken_packages, odd_machine, odd_gpus,
+ODD: list[Callable[[], Snapshot]] = [
+    odd_configuration,
+    odd_machine,
     odd_bus,
-    on_red_hat,
+    odd_gpus,
     tensor_core_faults,
-]  # fmt: skip
+]
 
 
 @functools.cache
 def snapshots() -> list[Snapshot]:
-    return [build() for build in BUILDERS] + list(odd_imports())
+    """Every machine that the tests know, and those on which many things are wrong at once."""
+    return [*machines().values(), *(build() for build in ODD)]
 
 
 @functools.cache
@@ -278,10 +214,6 @@ def remedies(snapshot: Snapshot, codes: Iterable[str] = ()) -> Iterator[tuple[st
         for finding in result.findings:
             for command in finding.remedy.commands if finding.remedy is not None else ():
                 yield result.code, command
-
-
-def commands(snapshot: Snapshot) -> Iterator[str]:
-    return (command for _code, command in remedies(snapshot))
 
 
 def changed(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
@@ -315,12 +247,22 @@ def unquoted(command: str) -> str:
     return re.sub(r"'[^']*'", "", command.replace("'\"'\"'", ""))
 
 
+def typed(command: str) -> str:
+    """Without the words before it that say who is to type it."""
+    return re.sub("^# [^:]*: ", "", command)
+
+
+def is_whole(command: str) -> bool:
+    """One line: words that a shell can read, or a remark."""
+    words = typed(command)
+    return command.isprintable() and (
+        words.startswith("# ") or bool(shlex.split(words, comments=True))
+    )
+
+
 def assert_safe(command: str) -> None:
-    assert command.isprintable(), command
-    command = command.removeprefix("# on the host: ")
-    parsed = shlex.split(command, comments=True)
-    assert parsed, command
-    assert "HOSTILE" not in unquoted(command), command
+    assert is_whole(command), command
+    assert "HOSTILE" not in unquoted(typed(command)), command
 
 
 # Fields to spoil together, so that what the checks look for is still found in the others.
@@ -357,8 +299,7 @@ def test_any_text_is_one_word(text: str) -> None:
 def test_commands_are_whole() -> None:
     for found in as_they_are():
         for _code, command in found:
-            assert command.isprintable() and command == command.strip()
-            assert shlex.split(command.removeprefix("# on the host: "), comments=True)
+            assert command == command.strip() and is_whole(command)
             assert not re.search(r"None|Unavailable|\{\w+\}", command), command
 
 

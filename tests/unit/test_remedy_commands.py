@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 import refusals
-import test_remedies
 from regex_attacks import Use
 from test_regex_linear import superlinear
-from test_repeats import machines
 
 import envcheck
-from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
 from envcheck.data import table
 from envcheck.findings.commands import TRADE, fill_in, refusal, simple_commands
@@ -132,26 +129,7 @@ def test_hostile_words_are_no_commands() -> None:
     assert refusal(listed, "") == ""
 
 
-# Every remedy of every machine that the tests know. (conftest.py sees those of all other tests.)
-
-
-@pytest.mark.parametrize("name", machines())
-def test_no_remedy_is_refused(name: str) -> None:
-    for result in diagnose(machines()[name]()).results:
-        for finding in result.findings:
-            if finding.remedy is not None:
-                assert NOT_PRINTED not in finding.remedy.text, (result.code, finding.remedy.text)
-
-
-@pytest.mark.parametrize("number", range(len(test_remedies.BUILDERS)))
-def test_no_remedy_of_a_spoilt_machine_is_refused(number: int) -> None:
-    for result in diagnose(test_remedies.BUILDERS[number]()).results:
-        assert not any(NOT_PRINTED in f.remedy.text for f in result.findings if f.remedy), (
-            result.code
-        )
-
-
-# And what no machine of the tests has: the templates themselves.
+# conftest.py sees the remedies of all other tests; what none of their machines has: the templates.
 
 # Words in capital letters that programs know.
 KNOWN = {
