@@ -7,18 +7,14 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from processes import ran
+from processes import everything, ran
 
 
 def processes_of(folder: Path) -> list[int]:
     """Processes whose command names something in the folder: conmon does."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (entry / "cmdline").read_bytes().split(b"\0")
-            if any(word.startswith(f"{folder}/".encode()) for word in command):
-                found.append(int(entry.name))
-    return [pid for pid in found if pid != os.getpid()]
+    place = f"{folder}/".encode()
+    others = [one for one in everything() if one.pid != os.getpid()]
+    return [o.pid for o in others if any(w.startswith(place) for w in o.command.split(b"\0"))]
 
 
 def kill_those_of(folder: Path) -> None:

@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 # Seconds after which a test gives up. Far beyond what the busiest machine takes: a test waits for a
 # state, and this only ends one whose state never comes.
@@ -20,6 +21,12 @@ def ran(argv: Sequence[str | Path], **options: Any) -> Any:
     """A program's CompletedProcess with both streams, as bytes; options: those of subprocess.run."""
     usual = {"capture_output": True, "timeout": PATIENCE, "check": False}
     return subprocess.run(argv, **(usual | options))
+
+
+def begun(argv: Sequence[str | Path], **options: Any) -> Any:
+    """The Popen of a program with both of its streams as pipes; options: those of Popen."""
+    usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(argv, **(usual | options))
 
 
 def lines(child: subprocess.Popen[bytes], stream: IO[bytes] | None) -> Iterator[bytes]:
@@ -51,31 +58,37 @@ def timeless(reason: str) -> str:
     return re.sub(r"within [\d.]+ s", "within N s", reason)
 
 
+class Running(NamedTuple):
+    """A process of this machine; its command's words end with zeros."""
+
+    pid: int
+    parent: int
+    state: str  # a letter, as ps has it
+    command: bytes
+
+
+def everything() -> Iterator[Running]:
+    """All processes, but for those that end meanwhile."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent, *_ = (entry / "stat").read_text().rpartition(")")[2].split()
+            command = (entry / "cmdline").read_bytes()
+            yield Running(int(entry.name), int(parent), state, command)
+
+
 def running(folder: Path) -> list[tuple[int, int, bytes]]:
     """(pid, parent, command) of the processes whose TMPDIR is ``folder``/tmp."""
     found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if f"TMPDIR={folder}/tmp".encode() in (entry / "environ").read_bytes():
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes()
-                found.append((int(entry.name), int(fields[1]), command))
-        except (OSError, ValueError):
-            continue
+    for one in everything():
+        with suppress(OSError):
+            if f"TMPDIR={folder}/tmp".encode() in Path(f"/proc/{one.pid}/environ").read_bytes():
+                found.append((one.pid, one.parent, one.command))
     return found
 
 
 def running_commands(text: str) -> list[bytes]:
     """The command lines that contain a text."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if text.encode() in command:
-            found.append(command)
-    return found
+    return [one.command for one in everything() if text.encode() in one.command]
 
 
 def wait_for(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:

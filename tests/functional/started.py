@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from cli import environment
 from installing import Home
-from processes import PATIENCE, ran
+from processes import PATIENCE, begun, ran
 
 from envcheck.install.engine import EngineName, Start, Wiring
 
@@ -60,11 +60,9 @@ class Installed:
         self, *command: str, options: Sequence[str] = ()
     ) -> Iterator[subprocess.Popen[bytes]]:
         """`envcheck run`, whose first line has been read; killed at the end."""
-        process = subprocess.Popen(
+        process = begun(
             [sys.executable, "-m", "envcheck", "run", *options, "--", *command],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             env=self._environment({}),
             cwd=self.work,
         )

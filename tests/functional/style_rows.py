@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from processes import begun
 from real_targets import real_target
 
 import envcheck as package
@@ -71,11 +72,9 @@ def start(
 ) -> subprocess.Popen[str]:
     """setup: code that comes before the rows; it may give WORK(training, row) another meaning."""
     python = real_target(target) / "bin" / "python"
-    child = subprocess.Popen(
+    child = begun(
         [python, "-c", SCRIPT.replace("{setup}", setup), str(ROOT)],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, **_ENVIRON, **environ},
     )

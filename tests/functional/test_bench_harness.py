@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from processes import PATIENCE, lines, running, wait_for
+from processes import PATIENCE, begun, lines, running, wait_for
 from standin_bench import Bench
 
 pytestmark = pytest.mark.heavy
@@ -83,11 +83,7 @@ def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
     )
     argv[2] = argv[2].replace('"events": events', '"events": []')
     slow = {"b": {"step": 0.3}} | standin
-    process = subprocess.Popen(
-        argv,
-        cwd=bench.root, env=bench.environment(**slow), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
+    process = begun(argv, cwd=bench.root, env=bench.environment(**slow), start_new_session=True)  # fmt: skip
     for line in lines(process, process.stderr):
         if b"'row': 'b'" in line and b"'measure'" in line and b"'round': 2" in line:
             break

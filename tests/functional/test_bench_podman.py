@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from podman import PodmanWorld
-from processes import PATIENCE, lines
+from processes import PATIENCE, begun, lines
 from standin_bench import Bench
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -50,11 +49,7 @@ def test_the_first_ctrl_c_keeps_what_is_done_inside(
     argv[2] = argv[2].replace(
         "events.append", "lambda one: print(one, file=sys.stderr, flush=True)"
     )
-    process = subprocess.Popen(
-        argv,
-        cwd=bench.root, env=bench.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
+    process = begun(argv, cwd=bench.root, env=bench.environment(), start_new_session=True)  # fmt: skip
     for line in lines(process, process.stderr):
         if b"'measure'" in line and b"'round': 3" in line:
             break

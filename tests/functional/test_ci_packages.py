@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import PATIENCE, wait_for
+from processes import PATIENCE, begun, wait_for
 
 CI = Path(__file__).parents[2] / ".ci"
 INSTALL = '. "$CI/packages"; policy=$POLICY; install "the tests" one two; echo went on'
@@ -38,12 +38,10 @@ class Machine:
 
     def start(self, *argv: str | Path) -> subprocess.Popen[str]:
         variables = {"PATH": str(self.bin), "CI": str(CI), "POLICY": str(self.policy)}
-        return subprocess.Popen(
+        return begun(
             ["bash", *argv],
             cwd=self.folder,
             env={**variables, "HOME": str(self.folder)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -15,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from cli import PYTHON, envcheck, environment
-from processes import PATIENCE, stretched, wait_for
+from processes import PATIENCE, everything, stretched, wait_for
 
 from envcheck.facts.snapshot import load
 
@@ -41,14 +41,7 @@ def hanging_smi(tmp_path: Path) -> Iterator[str]:
 
 
 def sleepers() -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and str(NAP).encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+    return [one.pid for one in everything() if str(NAP).encode() in one.command]
 
 
 def has_gpu() -> bool:

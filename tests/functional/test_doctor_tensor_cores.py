@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
-from processes import PATIENCE, wait_for
+from processes import PATIENCE, begun, running, wait_for
 from standin_gpu import Machine
 
 QUICK = {"SHIM_SLOW": "0"}  # no time passes for products, and none to take samples in
@@ -209,30 +209,18 @@ def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., R
 # -- and ends
 
 
-def left(marker: str) -> list[bytes]:
-    """The command lines of processes with this TMPDIR."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if marker.encode() in (entry / "environ").read_bytes():
-                found.append((entry / "cmdline").read_bytes())
-        except OSError:
-            continue
-    return [command for command in found if command]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_doctor_leaves_no_kernel_behind(
     machine: Machine, tmp_path: Path, number: int
 ) -> None:
-    marker = f"TMPDIR={tmp_path}"
-    env = environment(**machine.environment(SHIM_HANG="fp32", TMPDIR=str(tmp_path)))
+    (tmp_path / "tmp").mkdir()
+    env = environment(**machine.environment(SHIM_HANG="fp32", TMPDIR=f"{tmp_path}/tmp"))
     argv = [PYTHON, "-m", "envcheck", "doctor", "--target", str(machine.target), "--kernels", "L1"]
-    running = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert wait_for(lambda: [c for c in left(marker) if b"level1" in c])
-    running.send_signal(number)
-    out, error = running.communicate(timeout=PATIENCE)
-    assert running.returncode == (130 if number == signal.SIGINT else -number)
+    doctor = begun(argv, env=env)
+    assert wait_for(lambda: [c for _, _, c in running(tmp_path) if b"level1" in c])
+    doctor.send_signal(number)
+    out, error = doctor.communicate(timeout=PATIENCE)
+    assert doctor.returncode == (130 if number == signal.SIGINT else -number)
     assert out == b"" and b"Traceback" not in error
-    assert wait_for(lambda: not left(marker)), left(marker)
-    assert not list(tmp_path.iterdir()) or number == signal.SIGKILL
+    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
+    assert not list((tmp_path / "tmp").iterdir()) or number == signal.SIGKILL

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from processes import PATIENCE, wait_for
+from processes import PATIENCE, everything, wait_for
 from ssh_hosts import TROUBLES, SshHosts, serve_hosts, usual_hosts
 
 pytestmark = pytest.mark.fleet
@@ -34,13 +34,7 @@ def start(hosts: SshHosts, folder: Path, *words: str, **more: str) -> subprocess
 
 
 def commands() -> dict[int, bytes]:
-    found = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            found[int(entry.name)] = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-    return found
+    return {one.pid: one.command for one in everything()}
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli import PYTHON, environment
-from processes import PATIENCE, wait_for
+from processes import PATIENCE, everything, wait_for
 
 pytestmark = pytest.mark.fleet
 SECRET = "a password that is shown to nobody"
@@ -74,17 +74,8 @@ def test_whoever_is_killed_takes_its_own_with_it(
 
 
 def ansibles(inventory: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if str(inventory).encode() in words and any(
-            w.endswith(b"/ansible-playbook") for w in words
-        ):
-            found.append(int(entry.name))
-    return found
+    of_it = [one for one in everything() if str(inventory).encode() in one.command.split(b"\0")]
+    return [one.pid for one in of_it if b"/ansible-playbook\0" in one.command]
 
 
 def parent(pid: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 
 import pytest
-from processes import PATIENCE, running_commands, wait_for
+from processes import PATIENCE, begun, running_commands, wait_for
 
 from envcheck.fleet.engines import Asked, relay
 
@@ -52,10 +52,7 @@ def start(
     sh: list[str], python: Path | str, deadline: float, script: bytes = b""
 ) -> subprocess.Popen[bytes]:
     line = relay.shell(quote(str(python)), Asked([], deadline), COOKIE, 1 << 20)
-    process = subprocess.Popen(
-        [*sh, "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
+    process = begun([*sh, "-c", line], stdin=subprocess.PIPE, start_new_session=True)
     assert process.stdin is not None
     process.stdin.write(script)
     process.stdin.close()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from processes import ran, wait_for
+from processes import everything, ran, wait_for
 from slurm_cluster import SlurmCluster, SlurmNode, serve_cluster
 from slurm_prologs import WrittenSlurm, executable, log_of, looks_at, made, run
 
@@ -54,16 +54,8 @@ def frozen(disk: Path) -> Iterator[None]:
 
 def stuck_on(disk: Path) -> list[int]:
     """Processes that wait in the kernel to write there."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (entry / "cmdline").read_bytes()
-            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if str(disk).encode() in command and state == "D":
-            found.append(int(entry.name))
-    return found
+    named = [one for one in everything() if str(disk).encode() in one.command]
+    return [one.pid for one in named if one.state == "D"]
 
 
 def test_a_doctor_that_is_stuck_in_the_kernel(tmp_path: Path, disk: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import simulated_fleet
 from cli import PYTHON, environment
 from h100 import machine
-from processes import PATIENCE, stretched
+from processes import PATIENCE, begun, everything, stretched
 from whole import whole
 
 from envcheck.exit_codes import CouldNotLook, UsageError
@@ -39,16 +39,7 @@ def nothing_runs_on() -> Iterator[None]:
 
 
 def children() -> set[int]:
-    me = os.getpid()
-    found = set()
-    for entry in Path("/proc").iterdir():
-        try:
-            stat = (entry / "stat").read_text().rpartition(")")[2].split()
-        except (OSError, IndexError):
-            continue
-        if entry.name.isdecimal() and int(stat[1]) == me and stat[0] != "Z":
-            found.add(int(entry.name))
-    return found
+    return {one.pid for one in everything() if one.parent == os.getpid() and one.state != "Z"}
 
 
 def work(folder: FleetFolder) -> list[ToJudge]:
@@ -132,15 +123,12 @@ def test_whoever_stops_asking_ends_the_processes(folder: FleetFolder) -> None:
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    import subprocess
 
     text = snapshots.dump(whole())
     for number in range(600):
         (tmp_path / f"n{number}.json").write_bytes(text)
     argv = [PYTHON, "-m", "envcheck", "fleet", "doctor", str(tmp_path)]
-    started = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-    )
+    started = begun(argv, env=environment())
     waited = time.monotonic() + PATIENCE
     while time.monotonic() < waited:
         below = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()

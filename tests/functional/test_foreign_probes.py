@@ -41,18 +41,9 @@ BODIES = {
     ),
 }
 CRASHED = [
-    "raises",
-    "exits",
-    "dies",
-    "kills_its_parent",
-    "floods",
-    "says_much",
-    "is_deep",
-    "is_very_deep",
-    "is_a_list",
-    "is_nothing",
-    "is_no_json",
-]
+    "raises", "exits", "dies", "kills_its_parent", "floods", "says_much", "is_deep", "is_very_deep",
+    "is_a_list", "is_nothing", "is_no_json",
+]  # fmt: skip
 
 
 def written(folder: Path) -> dict[str, Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from cli import PYTHON, environment
 from demo_stack import Demo, demo
 from index_server import Access
 from installing import Home
-from processes import PATIENCE
+from processes import PATIENCE, begun
 from started import Installed, work
 
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
@@ -74,11 +73,9 @@ def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path
 def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, code: int) -> None:
     """Nothing is left that looks installed, and the next run fetches no complete wheel again."""
     with demo(tmp_path / "shop", payload=6 << 20, access=Access(rate=2 << 20)) as shop:
-        running = subprocess.Popen(
+        running = begun(
             [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes", "--format", "json"],
             env=environment(**home.variables),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
         )
         try:
             cache, limit = home.folder / "cache/envcheck/uv", time.monotonic() + PATIENCE

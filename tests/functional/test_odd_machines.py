@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli import envcheck, environment
-from processes import PATIENCE, ran, running, stretched, wait_for
+from processes import PATIENCE, begun, ran, running, stretched, wait_for
 from pythons import find
 
 from envcheck.facts.snapshot import Document, Snapshot, load
@@ -140,11 +140,8 @@ def test_kill_9_leaves_nothing(
     # Where only the probe is killed, the others run into their deadline.
     seconds = stretched(3) if victim == "probe" else PATIENCE
     deadline = json.dumps({"deadline": seconds})
-    collector = subprocess.Popen(
-        [OLDEST, str(files / name), "--target", str(target), "--request", deadline],
-        env=marked,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    collector = begun(
+        [OLDEST, str(files / name), "--target", str(target), "--request", deadline], env=marked
     )
     assert wait_for(lambda: sum(c.startswith(b"sleep") for _, _, c in running(tmp_path)) >= 3)
     processes = running(tmp_path)

@@ -51,13 +51,9 @@ def test_an_empty_machine(tree: Tree) -> None:
     assert reason(facts.reboot_required) == "not-supported"
     assert reason(facts.log) == "absent"
     assert [service.name for service in facts.services] == [
-        "nvidia-fabricmanager",
-        "nvidia-persistenced",
-        "nvidia-dcgm",
-        "nvidia-cuda-mps-control",
-        "nvidia-powerd",
-        "nvidia-gridd",
-    ]
+        "nvidia-fabricmanager", "nvidia-persistenced", "nvidia-dcgm", "nvidia-cuda-mps-control",
+        "nvidia-powerd", "nvidia-gridd",
+    ]  # fmt: skip
 
 
 def test_module_files_where_installers_put_them(tree: Tree) -> None:

@@ -74,23 +74,11 @@ def test_secret_variables_have_no_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a = 1\na = 2",
-        "a",
-        "a =",
-        "a = 1 b = 2",
-        'a = "x',
-        "a = [1",
-        "a = {b = 1",
-        "[a",
-        "a = 1\n[a]",
-        "a = [1]\n[[a]]",
-        "a = nonsense",
-        'a = "\\q"',
-        "= 1",
-        "a = 1979-05-27",
+        "a = 1\na = 2", "a", "a =", "a = 1 b = 2", 'a = "x', "a = [1", "a = {b = 1", "[a",
+        "a = 1\n[a]", "a = [1]\n[[a]]", "a = nonsense", 'a = "\\q"', "= 1", "a = 1979-05-27",
         'a = """x',
     ],
-)
+)  # fmt: skip
 def test_what_is_no_toml_is_refused(text: str) -> None:
     for read in (lambda t: toml.Reader(t).document(), toml.loads):
         if "1979" in text and read is toml.loads:

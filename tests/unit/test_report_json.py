@@ -37,14 +37,8 @@ def test_the_keys_are_locked() -> None:
     assert list(failed) == ["code", "area", "title", "outcome", "findings", "unjudged"]
     found = failed["findings"][0]
     assert list(found) == [
-        "cause",
-        "level",
-        "headline",
-        "message",
-        "subjects",
-        "evidence",
-        "remedy",
-    ]
+        "cause", "level", "headline", "message", "subjects", "evidence", "remedy",
+    ]  # fmt: skip
     assert list(found["evidence"][0]) == ["fact", "value", "source"]
     assert list(found["remedy"]) == ["text", "commands"]
     followed = next(r for r in report["results"] if r["code"] == "FRM-002")

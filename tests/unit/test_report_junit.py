@@ -31,15 +31,8 @@ def child_of(check: CheckResult, tag: str) -> ET.Element:
 def test_a_suite_an_area_and_a_case_a_check() -> None:
     root = ET.fromstring(junit.render(report_of(*every_outcome(), facts=eight_gpus())).encode())
     assert [suite.get("name") for suite in root.iter("testsuite")] == [
-        "Host",
-        "PCI",
-        "Kernel",
-        "Driver",
-        "GPUs",
-        "Containers",
-        "Framework",
-        "Environment",
-    ]
+        "Host", "PCI", "Kernel", "Driver", "GPUs", "Containers", "Framework", "Environment",
+    ]  # fmt: skip
     assert [c.get("name") for c in root.iter("testcase")] == [
         f"{check.code} {check.title}" for check in every_outcome()
     ]

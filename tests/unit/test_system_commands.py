@@ -53,16 +53,8 @@ SYSTEMS = {
     "nixos": ([], {"nixos-rebuild"}),
 }
 MANAGERS = {
-    "apt",
-    "apt-get",
-    "apt-cache",
-    "apt-mark",
-    "dpkg",
-    "ubuntu-drivers",
-    "dnf",
-    "yum",
-    "rpm",
-}
+    "apt", "apt-get", "apt-cache", "apt-mark", "dpkg", "ubuntu-drivers", "dnf", "yum", "rpm",
+}  # fmt: skip
 MANAGERS |= {"zypper", "pacman", "apk", "emerge", "swupd", "nixos-rebuild", "update-initramfs"}
 MANAGERS |= {"update-grub", "mkinitcpio", "dracut", "grubby"}
 
