@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transaction_parts import Judge
 
 from envcheck.exit_codes import CouldNotLook
 from envcheck.install import durable
@@ -17,9 +18,9 @@ from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
 from envcheck.install.transaction import engine_images, layout
 from envcheck.install.transaction.execute import execute
-from envcheck.install.transaction.interfaces import Artifact, Stage, Verification
+from envcheck.install.transaction.interfaces import Artifact, Stage
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.record import Built, Health, Installed
+from envcheck.install.transaction.record import Built, Installed
 
 SIZE = 5_000_000  # bytes that the stand-in says of every image
 
@@ -166,20 +167,11 @@ def held(version: Version, release: str, before: bool = False) -> EngineImage:
     )
 
 
-class ImageJudge:
-    """A verifier that finds the image where it should be, and has nothing against it but what it is given."""
+class ImageJudge(Judge):
+    """A verifier that finds the image where it should be, and has nothing against it."""
 
-    def __init__(
-        self, failures: list[str] | None = None, at: Callable[[str], None] = lambda step: None
-    ) -> None:
-        self._failures = failures or []
-        self._at = at
-
-    def __call__(self, directory: Path, old: Path | None) -> Verification:
+    def look(self, directory: Path) -> None:
         assert engine_images.trouble(Version(directory)) == ""
-        self._at("verify")
-        health = Health(verdict="Healthy")
-        return Verification(health=health, failures=self._failures, report=b'{"a": "report"}\n')
 
 
 def planned(root: Path, release: str) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +37,25 @@ def find(minor: int, major: int = 3) -> str | None:
         if result.returncode == 0 and result.stdout.strip() == str(minor):
             return candidate
     return None
+
+
+def bare_environment(folder: Path, python: str | Path = sys.executable) -> Path:
+    """A virtual environment without pip: where its packages lie."""
+    ran([python, "-m", "venv", "--without-pip", folder], check=True)
+    (site,) = folder.glob("lib/python3*/site-packages")
+    return site
+
+
+def put_distribution(
+    site: Path, name: str, version: str, *files: str, entry_points: str = ""
+) -> None:
+    """What an installer writes down of a distribution with these files."""
+    info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    if entry_points:
+        (info / "entry_points.txt").write_text(entry_points)
 
 
 def need(minor: int, major: int = 3) -> str:

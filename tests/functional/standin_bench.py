@@ -11,6 +11,7 @@ from typing import Any
 
 from cli import environment
 from processes import PATIENCE
+from pythons import bare_environment, put_distribution
 
 import envcheck as package
 
@@ -84,22 +85,14 @@ class Bench:
 
 def make_target(folder: Path) -> Path:
     """An environment whose PyTorch is a version and nothing else."""
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
-    )
-    (packages,) = folder.glob("lib/python*/site-packages")
-    write_torch(packages)
+    write_torch(bare_environment(folder))
     return folder
 
 
 def write_torch(packages: Path) -> None:
     (packages / "torch").mkdir(parents=True)
     (packages / "torch/__init__.py").write_text("__version__ = '2.9.0+standin'\n")
-    metadata = packages / "torch-2.9.0+standin.dist-info"
-    metadata.mkdir()
-    text = "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
-    (metadata / "METADATA").write_text(text)
-    (metadata / "RECORD").write_text("torch/__init__.py,,\n")
+    put_distribution(packages, "torch", "2.9.0+standin", "torch/__init__.py")
 
 
 def _copy(source: Path, copy: Path) -> None:

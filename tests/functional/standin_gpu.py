@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from processes import PATIENCE
+from pythons import bare_environment, put_distribution
 from world import folder as loose
 
 TORCH = Path(__file__).with_name("standin_torch.py")
@@ -33,16 +32,8 @@ class Machine:
 
 
 def make_target(folder: Path, python: str = sys.executable) -> Path:
-    subprocess.run(
-        [python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=PATIENCE
-    )
-    (packages,) = folder.glob("lib/python*/site-packages")
+    packages = bare_environment(folder, python)
     (packages / "torch").mkdir()
     shutil.copy(TORCH, packages / "torch/__init__.py")
-    metadata = packages / "torch-2.9.0+standin.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
-    )
-    (metadata / "RECORD").write_text("torch/__init__.py,,\n")
+    put_distribution(packages, "torch", "2.9.0+standin", "torch/__init__.py")
     return folder

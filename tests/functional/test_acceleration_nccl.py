@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import probing
 import pytest
 from cli import environment
-from processes import PATIENCE, ran
+from processes import ran
+from pythons import bare_environment
 from system_records import Reported, command
 from world import folder as loose
 
@@ -136,9 +136,7 @@ def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
     libraries: Path, tmp_path: Path, shim: dict[str, str], state: str, words: str
 ) -> None:
     target = tmp_path / "target"
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=PATIENCE
-    )
+    bare_environment(target)
     shim = loose.variables(libraries, libraries) | {"SHIM_FOLDER": str(tmp_path)} | shim
     env = {k: v for k, v in environment(**shim).items() if not k.startswith(("CUDA", "NCCL"))}
     arguments = ["doctor", "--target", str(target), "--only", "nccl", "--format", "json"]

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from processes import PATIENCE, running, wait_for
+from pythons import bare_environment
 from standin_bench import Bench
 
 FP32, AMP = "mlp fp32 64", "mlp amp 64"
@@ -127,9 +128,7 @@ def test_two_of_them_end_it_and_leave_nothing(begin: Begin, made: Bench) -> None
 
 def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", empty], check=True, timeout=PATIENCE
-    )
+    bare_environment(empty)
     nothing = begin("bench", "mlp", "--target", empty)
     large = begin("bench", "resnet50", "--batch", "1048576", "--target", made.target)
     code, out, errors = ended(nothing)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from processes import ran, running_commands
-from pythons import need
+from pythons import need, put_distribution
 
 from envcheck import plugins, single_file
 from envcheck.facts import snapshot
@@ -102,12 +102,11 @@ def test_whatever_a_foreign_probe_does_is_a_fact(tmp_path: Path, how: str) -> No
 def test_a_probe_that_cannot_be_found_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "acme-1.dist-info").mkdir()
-    (tmp_path / "acme-1.dist-info/METADATA").write_text("Name: acme\nVersion: 1\n")
-    (tmp_path / "acme-1.dist-info/entry_points.txt").write_text(
+    entry_points = (
         "[envcheck.probes]\nfans = acme_fans\nmissing = no_such_module.at_all\nnvml = acme_fans\n"
         "dies = acme_dies.inner\n[envcheck.reports]\na-b = acme_fans:collect\nx = acme_fans:nothing\n"
     )
+    put_distribution(tmp_path, "acme", "1", entry_points=entry_points)
     (tmp_path / "acme_fans.py").write_text("raise AssertionError('nobody imports this')")
     (tmp_path / "acme_dies").mkdir()
     (tmp_path / "acme_dies/__init__.py").write_text("raise SystemExit(1)")

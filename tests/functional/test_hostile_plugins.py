@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from processes import ran
+from pythons import put_distribution
 
 from envcheck.facts import snapshot as snapshots
 
@@ -115,10 +116,8 @@ Results = dict[str, dict[str, Any]]
 def plugin(folder: Path, name: str, source: str, group: str = "checks", more: str = "") -> None:
     """A package acme-NAME with an entry point NAME."""
     (folder / f"acme_{name}.py").write_text(source)
-    meta = folder / f"acme_{name}-1.2.dist-info"
-    meta.mkdir()
-    (meta / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme-{name}\nVersion: 1.2\n")
-    (meta / "entry_points.txt").write_text(f"[envcheck.{group}]\n{name} = acme_{name}{more}\n")
+    entry_points = f"[envcheck.{group}]\n{name} = acme_{name}{more}\n"
+    put_distribution(folder, f"acme-{name}", "1.2", entry_points=entry_points)
 
 
 def checks(name: str, second: str, area: str = "") -> str:

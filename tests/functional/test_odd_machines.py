@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cli import envcheck, environment
 from processes import PATIENCE, begun, ran, running, stretched, wait_for
-from pythons import find
+from pythons import bare_environment, find
 
 from envcheck.facts.snapshot import Document, Snapshot, load
 
@@ -34,8 +34,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with a framework that needs json and typing."""
     home = tmp_path_factory.mktemp("target") / "env"
-    subprocess.run([OLDEST, "-m", "venv", "--without-pip", str(home)], check=True)
-    (site,) = home.glob("lib/python3*/site-packages")
+    site = bare_environment(home, OLDEST)
     (site / "tensorflow").mkdir()
     (site / "tensorflow/__init__.py").write_text(
         "import json, typing\nAny = typing.Any\n__version__ = '2.9.1'\n"

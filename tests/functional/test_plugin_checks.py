@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from build import snapshot
+from pythons import put_distribution
 
 from envcheck import plugins
 from envcheck.checks import engine, registry
@@ -47,10 +48,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def put(source: str, entry: str = "acme_fans", group: str = "envcheck.checks") -> None:
         (tmp_path / "acme_fans.py").write_text(source)
-        meta = tmp_path / "acme_fans-1.2.dist-info"
-        meta.mkdir()
-        (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-fans\nVersion: 1.2\n")
-        (meta / "entry_points.txt").write_text(f"[{group}]\nfans = {entry}\n")
+        entry_points = f"[{group}]\nfans = {entry}\n"
+        put_distribution(tmp_path, "acme-fans", "1.2", entry_points=entry_points)
         monkeypatch.syspath_prepend(str(tmp_path))
         forget()
 

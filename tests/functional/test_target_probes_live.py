@@ -51,10 +51,9 @@ class Target:
     """A fresh virtual environment, with fake distributions put into it."""
 
     def __init__(self, base: str, home: Path) -> None:
-        subprocess.run([base, "-m", "venv", "--without-pip", str(home)], check=True)
+        self.site = pythons.bare_environment(home, base)
         self.home = home
         self.python = str(home / "bin/python")
-        (self.site,) = home.glob("lib/python3*/site-packages")
 
     def module(self, name: str, text: str) -> None:
         package = self.site / name
@@ -62,13 +61,10 @@ class Target:
         (package / "__init__.py").write_text(text)
 
     def wheel(self, name: str, version: str, files: dict[str, Path]) -> None:
-        home = self.site / f"{name.replace('-', '_')}-{version}.dist-info"
-        home.mkdir()
-        (home / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        pythons.put_distribution(self.site, name, version, *files)
         for path, built in files.items():
             (self.site / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(built, self.site / path)
-        (home / "RECORD").write_text("".join(f"{path},,\n" for path in files))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from processes import ran
+from pythons import put_distribution
 
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
@@ -109,12 +110,7 @@ class TinyBuilder:
         packages.mkdir(parents=True)
         self._pass("install")
         (packages / "tiny.py").write_text(f"release = {self._release!r}\n")
-        noted = packages / f"tiny-{self._release}.dist-info"
-        noted.mkdir()
-        (noted / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: tiny\nVersion: {self._release}\n"
-        )
-        (noted / "RECORD").write_text("tiny.py,,\n")
+        put_distribution(packages, "tiny", self._release, "tiny.py")
 
     def configure(self, directory: Path) -> None:
         (directory / "pip.conf").write_text("[global]\n")
@@ -135,11 +131,14 @@ class Judge:
         self._at = at
 
     def __call__(self, directory: Path, old: Path | None) -> Verification:
-        assert (directory / "lib" / f"python{MINOR}" / "site-packages" / "tiny.py").is_file()
+        self.look(directory)
         self._at("verify")
         return Verification(
             health=Health(verdict="Healthy"), failures=self._failures, report=b'{"a": "report"}\n'
         )
+
+    def look(self, directory: Path) -> None:
+        assert (directory / "lib" / f"python{MINOR}" / "site-packages" / "tiny.py").is_file()
 
 
 def die() -> None:
