@@ -6,7 +6,8 @@ from typing import Any
 
 import networks
 import pytest
-from judged import full_text, results
+from judged import full_text
+from network_judged import judge
 from networks import ETH0, LO, adapter, interface, port, rail
 from whole import whole
 
@@ -16,13 +17,8 @@ from envcheck.data import table
 from envcheck.facts.base import NOT_COLLECTED, ProgramSetting, Unavailable
 from envcheck.facts.network import Network
 from envcheck.facts.view import SnapshotView
-from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
-
-
-def judge(found: Network, code: str) -> CheckResult:
-    return results(whole(network=found), ("network",))[code]
 
 
 def topology(digest: str) -> ProgramSetting:

@@ -183,10 +183,6 @@ def in_any_order(
             self._step()
             cluster.update(node, **settings)
 
-        def comments(self, node: str = "") -> dict[str, str]:
-            self._step()
-            return cluster.comments()
-
         def sleep(self, seconds: float) -> None:
             wakes[self.name] = cluster.clock + timedelta(seconds=seconds)
 
