@@ -320,7 +320,7 @@ def one_installation(view: SnapshotView, kernel: Kernel) -> Remedy:
         "Keep one installation: the runfile's, since the packages bring no kernel module. Remove (purge)"
         f" them, which no unattended upgrade brings back then, and run the runfile of {module} once more:"
         " they have overwritten its libraries.",
-        [*on_system(view, "owner", names=[runfile]), *remove, runfile_again(module)]
+        [*on_system(view, "owner", names=[runfile]), *remove, runfile_again(word(module))]
         if remove
         else [],
     )

@@ -76,9 +76,8 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     return [command.format(**quoted) for command in found]
 
 
-def runfile_again(version: str = "") -> str:
-    wanted = word(version) if version else "the version that is wanted"
-    return f"sudo sh NVIDIA-Linux-*.run  # of {wanted}, from NVIDIA"
+def runfile_again(version: str = "the version that is wanted") -> str:
+    return f"sudo sh NVIDIA-Linux-*.run  # of {version}, from NVIDIA"
 
 
 def _quoted(value: str | Sequence[str]) -> str:
