@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -31,3 +32,10 @@ def in_place(command: str) -> str:
     """A command line of envcheck's own ("envcheck doctor …") as it works here; any other as it is."""
     name, space, rest = command.partition(" ")
     return f"{envcheck_command()}{space}{rest}" if name == "envcheck" else command
+
+
+def own_python(code: str) -> list[str]:
+    """How a process starts that runs this code with the very modules of this one, and none of the working
+    directory's or the user's."""
+    path = "import json, sys\nsys.path[:] = json.loads(sys.argv[1])\n"
+    return [sys.executable, "-I", "-c", path + code, json.dumps(sys.path)]

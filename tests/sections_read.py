@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "unit"))
@@ -14,7 +15,7 @@ from known_machines import machines, profile
 
 from envcheck.checks import foreign
 from envcheck.checks.registry import Check, all_checks
-from envcheck.facts.recording import recorded
+from envcheck.facts import recording
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView
 
@@ -24,9 +25,9 @@ FILE = Path(__file__).parents[1] / "envcheck" / "data" / "checks.csv"
 def read_by(check: Check, snapshots: Iterable[Snapshot]) -> set[str]:
     found: set[str] = set()
     for snapshot in snapshots:
-        with recorded(snapshot) as (recording, read):
-            foreign.take(check, SnapshotView(recording, profile()), [])
-        found |= read
+        view = SnapshotView(recording.recorded(snapshot), profile())
+        _, read = recording.read_by(partial(foreign.take, check, view, []))
+        found |= read & recording.SECTIONS
     return found
 
 

@@ -11,7 +11,7 @@ from .. import safe_text
 from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
 from ..facts.snapshot import Snapshot
-from ..facts.view import SnapshotView
+from ..facts.view import SnapshotView, view_with
 from ..findings import states
 from ..findings.causes import Cause
 from ..findings.model import CheckResult, Diagnosis, Finding, Passed, Unjudged, Verdict, unjudged
@@ -45,7 +45,7 @@ def diagnose(
     What is chosen gets the result that it gets among all checks. Where the check that explains it is left
     out, it stands for itself.
     """
-    view = SnapshotView(snapshot, profile)
+    view = view_with(snapshot, profile)
     every = tuple(checks_for(view) if checks is None else checks)
     by_code = {check.code: check for check in every}
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
@@ -78,22 +78,32 @@ def _unneeded(area: Area, view: SnapshotView) -> Unjudged | None:
 
 
 def _results(
-    every: Iterable[Check], codes: Collection[str], view: SnapshotView
+    every: Collection[Check], codes: Collection[str], view: SnapshotView
 ) -> list[CheckResult]:
     """The result of every check; those without one of these codes are left out."""
-    verdicts = _judge((check for check in every if check.code in codes), view)
-    results = (_result(check, verdicts.get(check.code, _LEFT_OUT)) for check in every)
-    return [_for_this_machine(result, view) for result in results]
+    unneeded = {name: why for name, area in areas().items() if (why := _unneeded(area, view))}
+    given: dict[str, list[Verdict]] = {
+        check.code: [unneeded[check.area]] if check.code in codes else _LEFT_OUT
+        for check in every
+        if check.code not in codes or check.area in unneeded
+    }
+    asked = [check for check in every if check.plugin is not None and check.code not in given]
+    given |= foreign.judge(view, asked)
+    results = (
+        _result(check, given[check.code]) if check.code in given else _judged(check, view)
+        for check in every
+    )
+    return [_for_this_machine(one, view) if one.findings else one for one in results]
 
 
 def _needless(
-    every: Iterable[Check], by_code: dict[str, Check], chosen: Collection[str], view: SnapshotView
+    every: Collection[Check], by_code: dict[str, Check], chosen: Collection[str], view: SnapshotView
 ) -> dict[str, CheckResult]:
     """Where nothing in the target would use a GPU, a machine without one is not at fault.
 
     {code: result} of the check that finds none, and of those that it explains, chosen or not.
     """
-    if purpose.NO_GPU not in with_causes(chosen, by_code):
+    if purpose.NO_GPU not in chosen and purpose.NO_GPU not in with_causes(chosen, by_code):
         return {}
     (missing,) = _results([by_code[purpose.NO_GPU]], [purpose.NO_GPU], view)
     cpu_builds = purpose.cpu_builds(view) if missing.outcome == "fail" else []
@@ -127,30 +137,19 @@ def with_causes(codes: Collection[str], checks: Mapping[str, Check]) -> set[str]
     return found
 
 
-def _judge(checks: Iterable[Check], view: SnapshotView) -> dict[str, list[Verdict]]:
-    found: dict[str, list[Verdict]] = {}
-    asked = []
-    for check in checks:
-        unneeded = _unneeded(areas()[check.area], view)
-        if unneeded is not None:
-            found[check.code] = [unneeded]
-        elif check.plugin is None:
-            found[check.code] = _judge_own(check, view)
-        else:
-            asked.append(check)
-    return found | foreign.judge(view, asked)
-
-
-def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
+def _judged(check: Check, view: SnapshotView) -> CheckResult:
     verdicts: list[Verdict] = []
-    try:
+
+    def judge() -> CheckResult:
         foreign.take(check, view, verdicts)
+        return _result(check, verdicts or [Unjudged("skipped", "there was nothing to judge")])
+
+    try:
+        return view.equal(check.judge, judge)
     except Exception as error:  # noqa: BLE001 - a check that crashes is itself a finding
-        verdicts += [
-            Unjudged("could-not-run", f"the check crashed: {safe_text.of_error(error)}"),
-            CRASHED.found(code=check.code),
-        ]
-    return verdicts or [Unjudged("skipped", "there was nothing to judge")]
+        reason = f"the check crashed: {safe_text.of_error(error)}"
+        verdicts += [Unjudged("could-not-run", reason), CRASHED.found(code=check.code)]
+        return _result(check, verdicts)
 
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
@@ -161,7 +160,7 @@ def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
         else replace(one, remedy=adapted(view, with_pip(view, one.remedy)))
         for one in held
     ]
-    return replace(result, findings=findings) if findings else result
+    return replace(result, findings=findings)
 
 
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:

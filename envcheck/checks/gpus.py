@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from ..facts.base import Unavailable, known
 from ..facts.evidence import Evidence
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
+from ..facts.recording import once
 from ..facts.view import SnapshotView, fact, need, show
 from ..findings.causes import Cause, Param
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
@@ -87,7 +88,7 @@ def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> V
             yield unjudged(why, about_gpu(gpu))
 
 
-@lru_cache(maxsize=1)  # for all checks on the same Snapshot
+@once
 def lost_gpus(view: SnapshotView) -> frozenset[int]:
     """The ``id`` of each of the view's GPUs that is lost."""
     return frozenset(id(gpu) for gpu in view.gpus if is_lost(gpu))
@@ -102,9 +103,7 @@ def is_lost(gpu: Gpu) -> bool:
 
 def errors_of(gpu: Gpu) -> dict[str, int]:
     """{name of a fact: the nvmlReturn_t that the driver answered with instead}"""
-    facts = ((name, getattr(gpu, name)) for name in Gpu.__struct_fields__)
-    missing = [(name, one) for name, one in facts if isinstance(one, Unavailable)]
-    codes = ((name, error_code(one)) for name, one in missing)
+    codes = zip(Gpu.__struct_fields__, map(error_code, msgspec.structs.astuple(gpu)), strict=True)
     return {name: code for name, code in codes if code is not None}
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
+from ..facts.recording import once
 from .gpus import lost_gpus
 from .reading import Gpu, Skip, SnapshotView, known
 
@@ -23,7 +23,7 @@ class Outlier(NamedTuple):
     peer: Gpu | None
 
 
-@lru_cache(maxsize=1)  # for all checks on the same Snapshot
+@once
 def groups(view: SnapshotView) -> list[list[Gpu]]:
     """The machine's physical GPUs that answer, by name, if at least two have that name.
 

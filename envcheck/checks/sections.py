@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import cache
 
 from ..facts.profile import Profile
-from ..facts.recording import SECTIONS, recorded
+from ..facts.recording import SECTIONS, read_by, recorded
 from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Snapshot
 from .engine import diagnose, is_chosen, with_causes
 from .purpose import NO_GPU
@@ -58,6 +58,5 @@ def missing(
     """The probes' sections that the chosen checks read of this Snapshot, and that were not collected."""
     if collected >= PROBES:
         return frozenset()
-    with recorded(snapshot) as (recording, read):
-        diagnose(recording, only, skip, profile=profile)
+    _, read = read_by(lambda: diagnose(recorded(snapshot), only, skip, profile=profile))
     return PROBES & read - collected

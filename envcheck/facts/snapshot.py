@@ -134,9 +134,14 @@ def load(data: bytes) -> Snapshot:
     except json_text.NotReadable as error:
         _refuse_others(data)
         raise SnapshotError(str(error)) from None
+    check(found)
+    return found
+
+
+def check(found: Snapshot) -> None:
+    """Raises SnapshotError for what fits the types, and is none for this envcheck."""
     _refuse_newer(found.schema)
     _refuse_large_extensions(found)
-    return found
 
 
 def _refuse_others(data: bytes) -> None:

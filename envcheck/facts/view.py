@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,6 +12,7 @@ from .evidence import Evidence
 from .gpu import Gpu
 from .missing import CannotJudge, CouldNotRun, NeedsRoot, Skip
 from .profile import Profile
+from .recording import once
 from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 
 T = TypeVar("T")
@@ -84,8 +84,12 @@ class SnapshotView:
 
     def __init__(self, snapshot: Snapshot, profile: Profile | None = None) -> None:
         """profile: what the machine must be, where a profile is given."""
-        self.snapshot = snapshot
-        self.profile = profile
+        self.snapshot, self.profile = snapshot, profile
+        self.computed: dict[object, Any] = {}  # by `once`
+
+    def equal(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What a pure function (``key``) of the Snapshot gives, computed or known (`sharing`)."""
+        return compute()
 
     @property
     def machine(self) -> Document:
@@ -105,7 +109,8 @@ class SnapshotView:
             raise Skip("the target is not a container")
         return self.target
 
-    @cached_property
+    @property
+    @once
     def seen(self) -> Document:
         """The machine as the target's processes see it: what a container's document has comes first."""
         target = self.snapshot.target
@@ -117,7 +122,7 @@ class SnapshotView:
             for name, probe in fields.items()
             if name in MACHINE_SECTIONS and probe is not None
         }
-        return msgspec.structs.replace(self.machine, **own)
+        return msgspec.structs.replace(self.machine, **own) if own else self.machine
 
     def has(self, section: str) -> bool:
         """Whether one of the documents has this section; "profile": whether one was given."""
@@ -126,15 +131,17 @@ class SnapshotView:
         documents = (self.snapshot.machine, self.snapshot.target)
         return any(getattr(one, section, None) is not None for one in documents)
 
-    @cached_property
+    @property
+    @once
     def gpus(self) -> list[Gpu]:
         """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address)."""
         return driver_gpus(self.machine)
 
-    @cached_property
+    @property
+    @once
     def seen_gpus(self) -> list[Gpu]:
         """As ``gpus``, of what the target's processes see of the machine."""
-        return driver_gpus(self.seen)
+        return self.gpus if self.seen is self.machine else driver_gpus(self.seen)
 
     def evidence(self, path: str, value: object = None) -> Evidence:
         """The Evidence for a fact by its path, "machine.SECTION.FIELD[.…]", with its source.
@@ -171,7 +178,8 @@ class SnapshotView:
                 )
         return Evidence(f"machine.nvml.gpus.{field}", show(getattr(gpu, field)))
 
-    @cached_property
+    @property
+    @once
     def _gpus_by_address(self) -> dict[str, dict[object, list[tuple[int, Gpu]]]]:
         """For NVML and nvidia-smi: the GPUs at each PCI address, with their places in the list."""
         places: dict[str, dict[object, list[tuple[int, Gpu]]]] = {}
@@ -187,11 +195,21 @@ _latest: SnapshotView | None = None
 
 def view_of(snapshot: Snapshot) -> SnapshotView:
     """The view on this very Snapshot: the same for checks and report, so that GPUs are put together once."""
-    global _latest
     found = _latest
-    if found is None or found.snapshot is not snapshot:
-        _latest = found = SnapshotView(snapshot)
-    return found
+    return found if found and found.snapshot is snapshot else use(SnapshotView(snapshot))
+
+
+def view_with(snapshot: Snapshot, profile: Profile | None) -> SnapshotView:
+    """The same, held against this profile, or none."""
+    found = view_of(snapshot)
+    return found if found.profile is profile else use(SnapshotView(snapshot, profile))
+
+
+def use(view: SnapshotView) -> SnapshotView:
+    """From now on it is the view on its Snapshot."""
+    global _latest
+    _latest = view
+    return view
 
 
 def is_container(document: Document | None) -> bool:
@@ -238,9 +256,9 @@ def _merge(first: Gpu, second: Gpu | None) -> Gpu:
     """``first`` with its missing facts taken from ``second``; a lost fact stays lost."""
     if second is None:
         return first
-    filled = {}
-    for field in Gpu.__struct_fields__:
-        value = getattr(first, field)
-        if isinstance(value, Unavailable) and value.unavailable not in ("lost", "error", "timeout"):
-            filled[field] = getattr(second, field)
+    filled = {
+        field: getattr(second, field)
+        for field, value in zip(Gpu.__struct_fields__, msgspec.structs.astuple(first), strict=True)
+        if isinstance(value, Unavailable) and value.unavailable not in ("lost", "error", "timeout")
+    }
     return msgspec.structs.replace(first, **filled)

@@ -21,9 +21,9 @@ from ..facts import snapshot as snapshots
 from ..facts.base import known
 from ..facts.host import Host
 from ..facts.profile import Profile
+from ..facts.sharing import ManySnapshots
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView, view_of
-from ..reports import machine_page
 from ..reports.machine import GpuGroup, MachineDescription, facts
 from ..reports.model import Report, build
 from . import folder as fleet_folder
@@ -41,13 +41,13 @@ class ToJudge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_files(
-    work: ToJudge, profile: Profile | None = None, pages: Path | None = None
+    work: ToJudge, many: ManySnapshots, profile: Profile | None = None, pages: Path | None = None
 ) -> JudgedMachine:
-    """By the first Snapshot, with the rates of all."""
+    """By the first Snapshot, with the rates of all. many: all that are held against this profile."""
     member, (first, *further) = work.member, work.files
     try:
         data = fleet_folder.read(Path(first))
-        snapshot = snapshots.load(data)
+        snapshot = many.load(data, profile)
         machine, report = judge_snapshot(member, snapshot, profile)
         uuids = [] if report.simulated else _uuids(view_of(snapshot))
         machine = _with_looks(machine, further, uuids)
@@ -126,7 +126,7 @@ def judge_snapshot(
         simulated=report.simulated,
         groups=[*member.groups, *_places(report.machine, snapshot)],
         problems=problems(diagnosis),
-        attributes=attributes(view),
+        attributes=view.equal(attributes, lambda: attributes(view)),
         rates=measurements(view),
     )
     return machine, report
@@ -170,6 +170,8 @@ def _places(machine: MachineDescription, snapshot: Snapshot) -> Iterator[tuple[s
 def _with_page(
     machine: JudgedMachine, report: Report, snapshot: Snapshot, pages: Path
 ) -> JudgedMachine:
+    from ..reports import machine_page  # here: it takes the time and memory of jinja2
+
     name = f"{file_name(machine.name)}.html"
     page = machine_page.render(report, snapshot, name=machine.name, back="index.html")
     whole = pages / f".{name}.{os.getpid()}"

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ..checks.registry import all_checks
+from ..facts.sharing import ManySnapshots
 from .judging import ToJudge, judge_files, unreadable
 from .model import JudgedMachine
 from .workers import NO_PAGE, READY, JudgeTask
@@ -25,12 +26,13 @@ def main() -> None:
     most = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     all_checks()
+    many = ManySnapshots()
     gc.freeze()
     _write(READY)
     pages = Path(task.pages) if task.pages else None
     for work in task.work:
         try:
-            machine = judge_files(work, task.profile, pages)
+            machine = judge_files(work, many, task.profile, pages)
         except OSError as error:
             sys.stderr.write(f"{pages}: {error.strerror or error}\n")
             sys.exit(NO_PAGE)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
@@ -19,6 +17,7 @@ from ..attributes.model import Attribute
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes
+from ..invocation import own_python
 from .folder import FleetFolder, Member
 from .judging import ToJudge, unanswered, unreadable
 from .model import JudgedMachine
@@ -34,13 +33,7 @@ _EVER = 7 * 86400.0
 _WRITES = 1 << 34  # bytes of all answers of a process
 _PAUSE = 0.01
 
-# With the very modules of this process, and none of the working directory's or the user's.
-_START = (
-    "import json, sys\n"
-    "sys.path[:] = json.loads(sys.argv[1])\n"
-    "from envcheck.fleet import worker\n"
-    "worker.main()\n"
-)
+_START = "from envcheck.fleet import worker\nworker.main()\n"
 
 
 class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +120,7 @@ class _Share:
     def _start(self) -> None:
         todo = [self._work[place] for place in self._open]
         self._file.write_bytes(msgspec.json.encode(replace(self._task, work=todo)))
-        argv = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
+        argv = own_python(_START)
         self.child: Any = processes.start(argv, given=self._file, deadline=_EVER, limit=_WRITES)
         self._ready = False
         self._last = time.monotonic()

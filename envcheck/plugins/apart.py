@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ import msgspec
 
 from .. import safe_text, scratch
 from ..collector.runtime import process
+from ..invocation import own_python
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,13 +22,7 @@ _BEYOND = 30.0  # seconds more, for the process to start and to end
 _OUTPUT = 128 << 20  # bytes
 SIZE = 16 << 20  # bytes of one answer
 
-# With the very modules of this process, and none of the working directory's or the user's.
-_START = (
-    "import json, sys\n"
-    "sys.path[:] = json.loads(sys.argv[1])\n"
-    "from envcheck.plugins import inside\n"
-    "inside.main()\n"
-)
+_START = "from envcheck.plugins import inside\ninside.main()\n"
 
 
 class PluginTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +95,7 @@ def ask(tasks: Sequence[PluginTask]) -> list[list[PluginAnswer]]:
 
 
 def _started(file: str) -> Any:
-    argv = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
-    return process.Child(argv, BUDGET + _BEYOND, stdin=file, limit=_OUTPUT, cwd="/")
+    return process.Child(own_python(_START), BUDGET + _BEYOND, stdin=file, limit=_OUTPUT, cwd="/")
 
 
 def _answers(asked: PluginTask, result: Any) -> list[PluginAnswer]:

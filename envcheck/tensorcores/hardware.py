@@ -6,7 +6,7 @@ Each source is optional. `HFMA2.MMA` counts for nothing: plain half-precision co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ..data import table
@@ -30,7 +30,7 @@ def hardware(run: LevelRun, mode: ModeRun) -> Line:
     """The line of evidence from the opcodes or the names that are there."""
     found, names = mode.hardware, known(mode.hardware.kernel_names)
     if found.opcodes:
-        source = by_opcodes(found.opcodes, question(mode))
+        source = by_opcodes(tuple(found.opcodes.items()), question(mode))
     elif names and run.level != "L0":  # at L0 they are our own
         source = by_names(names)
     else:
@@ -52,10 +52,11 @@ def _units() -> Mapping[str, tuple[str, frozenset[str]]]:
     }
 
 
-def by_opcodes(counts: Mapping[str, int], mode: Mode) -> HardwareSource:
-    """From the instructions of the kernel that the driver made: {"HMMA": 64}; unlisted ones are aside."""
+@lru_cache(maxsize=256)  # equal GPUs run equal kernels
+def by_opcodes(counts: tuple[tuple[str, int], ...], mode: Mode) -> HardwareSource:
+    """From the instructions of the kernel that the driver made: ("HMMA", 64); unlisted ones are aside."""
     units = _units()
-    there = {op: count for op, count in counts.items() if count > 0 and op in units}
+    there = {op: count for op, count in counts if count > 0 and op in units}
     tensor = {op: count for op, count in there.items() if units[op][0] == "tensor"}
     own = {op: count for op, count in tensor.items() if mode == "fp32" or mode in units[op][1]}
     cores = {
@@ -63,10 +64,8 @@ def by_opcodes(counts: Mapping[str, int], mode: Mode) -> HardwareSource:
         for op, count in there.items()
         if units[op][0] == "cuda core" and mode in units[op][1]
     }
-    text = (
-        ", ".join(f"{count} {op}" for op, count in (tensor | cores).items())
-        or "no product's opcode"
-    )
+    shown = ", ".join(f"{count} {op}" for op, count in (tensor | cores).items())
+    text = shown or "no product's opcode"
     if own and sum(own.values()) > sum(cores.values()):
         return HardwareSource("tensor", text)
     if tensor and not own:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 from ..facts.base import known
 from ..facts.micro_kernels import Level, Mode
+from ..facts.recording import once
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView, view_of
 from ..findings.subjects import Subject
@@ -59,7 +59,7 @@ def cases(snapshot: Snapshot) -> tuple[Case, ...]:
     return _cases(view_of(snapshot))
 
 
-@lru_cache(maxsize=1)  # for all checks and the report on the same Snapshot
+@once
 def _cases(view: SnapshotView) -> tuple[Case, ...]:
     seen = list(all_seen(view))
     controls: dict[Place, Verdict] = {}

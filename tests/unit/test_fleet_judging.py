@@ -10,6 +10,7 @@ from simulated_fleet import KINDS, base, faster, runs
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
+from envcheck.facts.sharing import ManySnapshots
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.groups import grouped
 from envcheck.fleet.judging import ToJudge, judge_files, judge_snapshot
@@ -20,9 +21,10 @@ WELL = snapshots.dump(whole())
 
 def judged(folder: FleetFolder) -> dict[str, JudgedMachine]:
     """Every machine of a directory, by its name."""
+    many = ManySnapshots()
     return {
         member.name: judge_files(
-            ToJudge(member=member, files=list(map(str, folder.files(member.name))))
+            ToJudge(member=member, files=list(map(str, folder.files(member.name)))), many
         )
         for member in folder.members()
     }

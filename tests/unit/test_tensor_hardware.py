@@ -47,7 +47,7 @@ def line(level: Level = "L1", mode: Mode = "fp16", busy: bool = False, **facts: 
     ],
 )
 def test_opcodes(mode: Mode, counts: dict[str, int], says: str | None, words: str) -> None:
-    found = by_opcodes(counts, mode)
+    found = by_opcodes(tuple(counts.items()), mode)
     assert found.says == says and words in found.text, found
 
 
@@ -68,7 +68,7 @@ def test_hfma2_mma_is_no_tensor_opcode() -> None:
 )
 @settings(max_examples=30, deadline=None)
 def test_no_count_without_a_tensor_opcode_says_tensor(counts: dict[str, int]) -> None:
-    assert all(by_opcodes(counts, mode).says != "tensor" for mode in MODES)
+    assert all(by_opcodes(tuple(counts.items()), mode).says != "tensor" for mode in MODES)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_kernel_names(names: list[str], says: str | None, words: str) -> None:
 
 def test_two_multiply_adds_in_one_are_no_tensor_core() -> None:
     """ptxas has FFMA2 from sm_100 on."""
-    assert by_opcodes({"FFMA2": 64}, "fp32").says == "not tensor"
+    assert by_opcodes((("FFMA2", 64),), "fp32").says == "not tensor"
 
 
 def test_without_a_source_it_cannot_tell_and_says_why() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from ...bench.records import BenchResult, RowResult
 from ...bench.results import gpus_of, results
+from ...facts.recording import once
 from ...findings.model import BENCH
 from ...tensorcores.circumstances import directory
 from ..driver_state import NO_GPUS_THERE
@@ -52,7 +52,7 @@ _REMEDIES = {
 }
 
 
-@lru_cache(maxsize=1)  # for all checks on the same Snapshot
+@once
 def bench(view: SnapshotView) -> BenchResult:
     """Raises Skip where no bench was run, CouldNotRun where it failed as a whole."""
     target = view.snapshot.target
