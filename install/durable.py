@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,24 +21,18 @@ LARGEST = 64 << 20  # bytes that are read: ten times the list of 100,000 files
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
-def write(path: Path, data: bytes, *, within: int | None = None) -> None:
-    """Replace a file in one step. Raises OSError, and then the old content stands.
-
-    within: a descriptor of the path's directory, which is used in its place.
-    """
-    name = _name(path, within)
-    temporary = _name(path.with_name(f".{path.name}.{os.getpid()}"), within)
+def write(path: Path, data: bytes) -> None:
+    """Replace a file in one step. Raises OSError, and then the old content stands."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        _unlink(temporary, within)  # of a killed process that had this number
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        handle = os.open(temporary, flags, 0o666, dir_fd=within)
-        with named(path), os.fdopen(handle, "wb") as file:
+        temporary.unlink(missing_ok=True)  # of a killed process that had this number
+        with named(path), temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, name, src_dir_fd=within, dst_dir_fd=within)
+        temporary.replace(path)
     except BaseException:
-        _unlink(temporary, within)
+        temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 
@@ -53,26 +47,20 @@ def load(path: Path, kind: type[T]) -> T:
     return json_text.read(read(path), kind)
 
 
-def read(path: Path, *, within: int | None = None) -> bytes:
-    """A file of ours. Raises OSError, also for what is none, and for more than LARGEST bytes.
-
-    within: as for ``write``.
-    """
-    with os.fdopen(opened(path, os.O_RDONLY, within), "rb") as file:
+def read(path: Path) -> bytes:
+    """A file of ours. Raises OSError, also for what is none, and for more than LARGEST bytes."""
+    with os.fdopen(opened(path, os.O_RDONLY), "rb") as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise OSError(errno.EFBIG, f"more than {LARGEST >> 20} MiB are in it", str(path))
     return data
 
 
-def opened(path: Path, flags: int, within: int | None = None) -> int:
-    """A descriptor of a regular file. Raises OSError for anything else: a link, a FIFO, which would block.
-
-    within: as for ``write``.
-    """
+def opened(path: Path, flags: int) -> int:
+    """A descriptor of a regular file. Raises OSError for anything else: a link, a FIFO, which would block."""
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        handle = os.open(_name(path, within), flags, 0o644, dir_fd=within)
+        handle = os.open(path, flags, 0o644)
     except OSError as error:
         error.filename = str(path)
         if error.errno == errno.ELOOP:
@@ -82,15 +70,6 @@ def opened(path: Path, flags: int, within: int | None = None) -> int:
         os.close(handle)
         raise OSError(errno.EINVAL, "this is not a regular file", str(path))
     return handle
-
-
-def _name(path: Path, within: int | None) -> str:
-    return str(path) if within is None else path.name
-
-
-def _unlink(name: str, within: int | None) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=within)
 
 
 @contextmanager

@@ -103,9 +103,9 @@ def _refuse_foreign_records(version: Version, artifact: Artifact) -> None:
     if durable.read(version.own / name) != artifact.text.encode():
         foreign.append(name)
     if foreign:
-        with guard.directory(version.own) as own:  # or an engine would be asked for an image
+        if version.is_directory:  # or an engine would be asked for an image
             for path in foreign:
-                removal.wipe(path, own, version.own)
+                removal.wipe(version.own / path)
         raise PutBack(
             f"a package has written {layout.OWN}/{foreign[0]} into the environment, where envcheck keeps"
             " its own records"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -104,29 +103,6 @@ def is_safe(root: Root) -> bool:
     except (UnsafeRoot, OSError):
         return False
     return True
-
-
-@contextmanager
-def opened(root: Root) -> Iterator[tuple[int, int]]:
-    """Descriptors of the root and of its ``.envcheck/``, which stay the same whatever their names become.
-
-    Raises UnsafeRoot as ``check``, OSError where there is no such directory.
-    """
-    with directory(root.path) as top, directory(root.own.name, top) as own:
-        for path, handle in ((root.path, top), (root.own, own)):
-            _check_owner(path, os.fstat(handle))
-        yield top, own
-
-
-@contextmanager
-def directory(name: str | Path, within: int | None = None) -> Iterator[int]:
-    """A descriptor of a directory, but not by a link. Raises OSError."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(name, flags, dir_fd=within)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _check_kinds(root: Root) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,6 @@ import msgspec
 
 from ... import json_text
 from .. import durable
-from . import guard
 from .layout import Root, VersionId, now
 
 # "begun" comes before anything is done; "undone" and "removed" say that nothing of the version exists.
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """JSON lines that are only appended, in a root's ``.envcheck/``, which is never reached by a link."""
+    """JSON lines that are only appended, in a root's ``.envcheck/``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,26 +38,25 @@ class Journal:
         """Write one entry and wait until it is on the disk. Raises OSError."""
         entry = Entry(time=now(), version=version, step=step, details=details)
         line = msgspec.json.encode(entry) + b"\n"
-        with guard.directory(self._path.parent) as own:
-            handle = self._opened(own)
-            try:
-                with durable.named(self._path):
-                    size = os.fstat(handle).st_size
-                    if size and os.pread(handle, 1, size - 1) != b"\n":
-                        line = b"\n" + line  # a torn line, which must not take this one with it
-                    while line:
-                        line = line[os.write(handle, line) :]
-                    os.fsync(handle)
-            finally:
-                os.close(handle)
+        handle = self._opened()
+        try:
+            with durable.named(self._path):
+                size = os.fstat(handle).st_size
+                if size and os.pread(handle, 1, size - 1) != b"\n":
+                    line = b"\n" + line  # a torn line, which must not take this one with it
+                while line:
+                    line = line[os.write(handle, line) :]
+                os.fsync(handle)
+        finally:
+            os.close(handle)
         if not size:
             durable.sync_directory(self._path.parent)
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first, without lines that were cut or that envcheck never writes."""
         found = []
-        with suppress(OSError), guard.directory(self._path.parent) as own:
-            for line in durable.read(self._path, within=own).splitlines():
+        with suppress(OSError):
+            for line in durable.read(self._path).splitlines():
                 with suppress(ValueError):
                     found.append(json_text.read(line, Entry))
         return found
@@ -66,15 +65,16 @@ class Journal:
         """Each version's last step."""
         return {entry.version: entry.step for entry in self.entries()}
 
-    def _opened(self, own: int) -> int:
+    def _opened(self) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        handle = durable.opened(self._path, flags, own)
+        if self._path.parent.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "Not a directory", str(self._path.parent))
+        handle = durable.opened(self._path, flags)
         if os.fstat(handle).st_nlink <= 1:
             return handle
         os.close(handle)
-        copy = durable.read(self._path, within=own)  # another file's name must not get lines
-        durable.write(self._path, copy, within=own)
-        return durable.opened(self._path, flags, own)
+        durable.write(self._path, durable.read(self._path))  # another file's name gets no lines
+        return durable.opened(self._path, flags)
 
 
 def unfinished(root: Root, journal: Journal) -> list[str]:

@@ -70,10 +70,9 @@ def _try(root: Root, what: str, make: bool) -> int | None:
     try:
         guard.check(root)
         guard.is_root(root.path)  # raises for a newer layout
-        with guard.opened(root) as (_, own):
-            handle = durable.opened(root.lock, os.O_RDWR | os.O_CREAT, own)
-            if os.fstat(handle).st_nlink > 1:  # another file's name must not get our line
-                os.unlink(root.lock.name, dir_fd=own)
+        handle = durable.opened(root.lock, os.O_RDWR | os.O_CREAT)
+        if os.fstat(handle).st_nlink > 1:  # another file's name must not get our line
+            root.lock.unlink()
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), root.lock.lstat()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
 from . import guard, removal, roots
+from .guard import UnsafeRoot
 from .interfaces import Tell
 from .journal import Journal, unfinished
 from .layout import Root, Version
@@ -152,12 +152,11 @@ def dissolve(root: Root) -> list[Path]:
     with suppress(OSError):
         roots.forget(root)
     foreign = root.foreign()
-    with suppress(OSError, NotPutBack), guard.opened(root) as (top, own):
-        names = os.listdir(own)  # noqa: PTH208 - of a descriptor
-        for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
-            with suppress(OSError, NotPutBack):
-                removal.wipe(name, own, root.own)
-        os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
-    with suppress(OSError):  # not empty
+    with suppress(OSError, UnsafeRoot):
+        guard.check(root)
+        for path in sorted(root.own.iterdir(), key=lambda path: path == root.owner):
+            with suppress(NotPutBack):
+                removal.wipe(path)
+        root.own.rmdir()  # not empty: an install that waited is there
         root.path.rmdir()
     return foreign

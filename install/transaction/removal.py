@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,15 +25,13 @@ def discard(root: Root, version: Version) -> None:
 def take_away(root: Root, version: Version) -> None:
     """Remove its directory; a killed removal is finished by the next run. Raises NotPutBack."""
     try:
-        with guard.opened(root) as (top, own):
-            if _kind(version.id, top) == stat.S_IFDIR:
-                try:
-                    os.rename(version.id, root.removing.name, src_dir_fd=top, dst_dir_fd=own)
-                    durable.sync_directory(root.path)
-                except OSError:  # the disk is too full for a name, or a mount point lies there
-                    wipe(version.id, top, root.path)
-    except FileNotFoundError:
-        return  # the root itself is gone
+        guard.check(root)
+        if version.directory.is_dir() and not version.directory.is_symlink():
+            try:
+                version.directory.rename(root.removing)
+                durable.sync_directory(root.path)
+            except OSError:  # the disk is too full for a name, or a mount point lies there
+                wipe(version.directory)
     except OSError as error:
         raise NotPutBack(f"{error.filename or root.path}: {error.strerror}") from None
     empty(root)
@@ -41,60 +39,39 @@ def take_away(root: Root, version: Version) -> None:
 
 def empty(root: Root) -> None:
     """Remove what an earlier run was about to. Raises NotPutBack, OSError."""
-    with suppress(FileNotFoundError), guard.opened(root) as (_, own):
-        if _kind(root.removing.name, own) is not None:
-            wipe(root.removing.name, own, root.own)
+    if os.path.lexists(root.removing):
+        guard.check(root)
+        wipe(root.removing)
 
 
-def wipe(name: str, within: int, parent: Path) -> None:
-    """Remove what has this name in an open directory, and all that is in it, also what is write-protected.
-
-    parent: the directory's path, for the message. Raises NotPutBack.
-    """
+def wipe(path: Path) -> None:
+    """Remove it and all that is in it, also what is write-protected. Raises NotPutBack."""
     try:
-        if _remove(name, within):
-            for entry, folder, _ in _walk(name, within, top_first=True):
-                with suppress(OSError):
-                    if _kind(entry, folder) == stat.S_IFDIR:
-                        os.chmod(entry, stat.S_IRWXU, dir_fd=folder)
-            if stays := _remove(name, within):
-                raise NotPutBack(f"{parent / stays[0]}: {stays[1]}")
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+            return
+        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            _unprotect(path)
+            shutil.rmtree(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        there = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        raise NotPutBack(f"{next(there, path)}: {error.strerror}") from None
     except RecursionError:
         raise NotPutBack(
-            f"{parent / name}: directories are nested too deeply in it",
-            f"rm -r {word(str(parent / name))}, and try again",
+            f"{path}: directories are nested too deeply in it",
+            f"rm -r {word(str(path))}, and try again",
         ) from None
 
 
-def _remove(name: str, within: int) -> tuple[str, str] | None:
-    """The first that stays (a path from ``within``), and why; None: nothing does."""
-    first: tuple[str, str] | None = None
-    for entry, folder, path in _walk(name, within, top_first=False):
-        try:
-            is_folder = _kind(entry, folder) == stat.S_IFDIR
-            (os.rmdir if is_folder else os.unlink)(entry, dir_fd=folder)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            first = first or (path, error.strerror or str(error))
-    return first
-
-
-def _walk(name: str, within: int, *, top_first: bool) -> Iterator[tuple[str, int, str]]:
-    """It and everything in it: name, descriptor of its directory, path from ``within``."""
-    if top_first:
-        yield name, within, name
-    if _kind(name, within) == stat.S_IFDIR:
-        for path, folders, files, folder in os.fwalk(name, topdown=top_first, dir_fd=within):
-            for entry in files + folders:
-                yield entry, folder, f"{path}/{entry}"
-    if not top_first:
-        yield name, within, name
-
-
-def _kind(name: str, within: int) -> int | None:
-    """``stat.S_IFMT`` of it, of a link itself; None: nothing is there."""
-    try:
-        return stat.S_IFMT(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return None
+def _unprotect(top: Path) -> None:
+    """Let this user change every directory below it, from the top down."""
+    with suppress(OSError):
+        top.chmod(stat.S_IRWXU)
+    for folder, names, _ in os.walk(top):
+        for path in (Path(folder, name) for name in names):
+            with suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)

@@ -134,9 +134,9 @@ def test_control_c_while_it_is_undone_changes_nothing(
     install(root, "1")
     wipe = removal.wipe
 
-    def interrupted(name: str, within: int, parent: Path) -> None:
+    def interrupted(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        wipe(name, within, parent)
+        wipe(path)
 
     monkeypatch.setattr(removal, "wipe", interrupted)
     assert in_child(lambda: install(root, "2", **failing("install", ValueError))) == 5
