@@ -19,10 +19,9 @@ class EngineImage(msgspec.Struct, frozen=True, kw_only=True):
     engine: EngineName
     program: str  # the engine's path
     image_id: str  # the config's digest, "sha256:…"
-    tag: str  # envcheck's own name: "localhost/envcheck/ngc-tf1:23.03-tf1-1f0c9a2b"
+    tag: str  # this version's own name: "localhost/envcheck/ngc-tf1-5e0c3a91:23.03-tf1-1f0c9a2b"
     reference: str  # "nvcr.io/nvidia/tensorflow@sha256:…"
     before: bool  # the engine had it before envcheck: it is never removed, only untagged
-    name: str = ""  # a second name for it: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):

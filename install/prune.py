@@ -81,7 +81,9 @@ def prune(
         for root in every:
             work.choose(root, keep if root.path in wanted else None, locks)
         freed = work.expected() if dry_run else 0
-        work.done.images = engine_images.freed([version for _, version in work.going]).images
+        stay = engine_images.brought(work.staying)
+        going = engine_images.brought(version for _, version in work.going)
+        work.done.images = [image for image in going if image not in stay]
         if not dry_run:
             work.remove_versions()
         if not work.busy:

@@ -124,29 +124,27 @@ def pull(
 
 
 def name(held: EngineImage) -> None:
-    """Give the image envcheck's tag, and its second name. Raises PutBack."""
-    for each in filter(None, (held.tag, held.name)):
-        result = ask(held.program, ["tag", held.image_id, each])
-        if not result.ok:
-            raise _failed(held, f"could not tag the image {held.image_id} as {each}", result)
+    """Give the image envcheck's tag. Raises PutBack."""
+    result = ask(held.program, ["tag", held.image_id, held.tag])
+    if not result.ok:
+        raise _failed(held, f"could not tag the image {held.image_id} as {held.tag}", result)
 
 
-def release(held: EngineImage) -> None:
-    """Remove envcheck's tag, and the image unless it was there before or has another name.
+def release(held: EngineImage) -> bool:
+    """Remove envcheck's tag, and the image unless it was there before or has another name: whether it did.
 
     An image that is gone already is no error. Raises NotPutBack with the command that does it, CouldNotLook
     if the engine does not answer.
     """
     stored = find(held, held.image_id) or find(held, held.tag)
     if stored is None:
-        return
-    if held.tag in stored.tags:  # it goes last: only an image with this tag is envcheck's
-        for each in [held.tag] if held.before else [held.name, held.tag]:
-            if each in stored.tags:
-                _untag(held, stored, each)
-    others = [tag for tag in stored.tags if tag not in (held.tag, held.name)]
-    if not (held.before or others) and find(held, stored.id) is not None:
+        return False
+    if held.tag in stored.tags:
+        _untag(held, stored)
+    stays = held.before or any(tag != held.tag for tag in stored.tags)
+    if not stays and find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
+    return not stays
 
 
 def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
@@ -168,11 +166,11 @@ def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
     return held
 
 
-def _untag(held: EngineImage, stored: Stored, tag: str) -> None:
+def _untag(held: EngineImage, stored: Stored) -> None:
     if held.engine == "podman":
-        _remove(held, ["untag", stored.id, tag])
+        _remove(held, ["untag", stored.id, held.tag])
     elif not held.before or [one for one in stored.tags + stored.digests if one != held.tag]:
-        _remove(held, ["rmi", tag])  # docker removes an image with its last name
+        _remove(held, ["rmi", held.tag])  # docker removes an image with its last name
 
 
 def _remove(held: EngineImage, arguments: list[str]) -> None:

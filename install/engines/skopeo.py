@@ -105,14 +105,14 @@ def _resolved(reference: Reference, machine: str, inspect: Inspect) -> Image:
     found = documents.read(reference, data)
     if isinstance(found, ImageIndex):
         chosen = documents.chosen(reference, found, machine)
-        data = inspect(chosen.digest)
-        _verify(reference, "manifest", data, chosen.digest)
-        found = documents.read(reference, data, chosen.media_type)
+        data = inspect(chosen)
+        _verify(reference, "manifest", data, chosen)
+        found = documents.read(reference, data)
     if isinstance(found, ImageIndex):
         raise CouldNotLook(f"{reference.registry} sends an index within an index: {reference}")
-    config = inspect(found.blob.digest, "--config")
+    config = inspect(documents.digest_of(data), "--config")
     _verify(reference, "config", config, found.config.digest)
-    return documents.image_of(reference, digest, found, config, machine)
+    return documents.image_of(reference, digest, data, found, config, machine)
 
 
 def _refusal(

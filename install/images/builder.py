@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -50,7 +49,7 @@ class ImageBuilder:
         self._snapshot = snapshot
         self._reporter = reporter
         self._held: EngineImage | None = None
-        self._there = False  # in the engine, by whomever
+        self._there = False  # in the engine
         self._start: Start | None = None
 
     def stages(self) -> Sequence[Stage]:
@@ -77,16 +76,13 @@ class ImageBuilder:
         """Say what the engine is about to get, before it does."""
         self._reporter.step("resolve")
         engine, image = self._resolved.engine, self._resolved.image
-        tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
-        held = held_as(engine, image, tag)
-        there = engine_storage.has(held)
-        name = image.tagged
-        if name and not engine_images.gave(held.engine, name):
-            name = "" if engine_storage.find(held, name) else name
-        self._there = there
-        self._held = engine_images.hold(
-            version, msgspec.structs.replace(held, before=there, name=name)
-        )
+        held = held_as(engine, image, engine_images.tag_of(version.directory.parent, version.id))
+        stored = engine_storage.find(held, held.image_id)
+        tags = [] if stored is None else stored.tags
+        self._there = stored is not None
+        before = self._there and not any(tag.startswith(engine_images.PREFIX) for tag in tags)
+        self._held = msgspec.structs.replace(held, before=before)
+        engine_images.hold(version, self._held)
 
     def _pull(self, version: Version) -> None:
         """The engine pulls the image from its registry, unless it has it."""
@@ -98,7 +94,8 @@ class ImageBuilder:
             engine_storage.name(held)
         else:
             held = engine_storage.pull(held, image, resolved.options, tmp, self._shown)
-        self._held = engine_images.hold(version, held)
+        self._held = held
+        engine_images.hold(version, held)
 
     def _shown(self, lines: list[str]) -> None:
         """The engine's own progress."""

@@ -12,7 +12,6 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
 
     digest: str  # "sha256:…"
     size: int  # bytes
-    media_type: str
 
     @property
     def sha256(self) -> str:
@@ -28,8 +27,6 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     config: Blob  # its digest is the image's id in podman and docker
     layers: list[Blob]
     architecture: str  # as images name it: "amd64"
-    manifest_text: str  # the exact bytes
-    config_text: str
     entrypoint: list[str] = []
     user: str = ""
     environment: dict[str, str] = {}
@@ -40,25 +37,14 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
         return reference.parse(self.reference).name
 
     @property
-    def tagged(self) -> str:
-        """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"; "" for an image requested by digest alone."""
-        bare = self.reference.partition("@")[0]
-        return bare if bare != self.name else ""
-
-    @property
     def pinned(self) -> str:
         """What is pulled: "nvcr.io/nvidia/tensorflow@sha256:…"."""
         return f"{self.name}@{self.manifest.digest}"
 
     @property
-    def unique_layers(self) -> list[Blob]:
-        """A layer may occur twice."""
-        return list({blob.digest: blob for blob in self.layers}.values())
-
-    @property
     def download_bytes(self) -> int:
-        """The size of the compressed layers."""
-        return sum(blob.size for blob in self.unique_layers)
+        """The size of the compressed layers; one that occurs twice counts once."""
+        return sum({blob.digest: blob.size for blob in self.layers}.values())
 
 
 class PullOptions(msgspec.Struct, frozen=True, kw_only=True):

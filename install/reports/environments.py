@@ -52,12 +52,11 @@ def uninstalled(done: Uninstalled, **style: Any) -> str:
     page.paragraph(("Removed:", "pass"), (what, "heading"), hanging=2)
     if done.whole:
         page.entry("versions", ", ".join(done.versions) or "none", KEY)
-    if not (done.images or done.images_kept):
+    if not done.images:
         freed = f"{size(done.freed)}; envcheck prune also frees the fetched files"
         page.entry("freed", freed, KEY)
     page.entries("image", done.images, KEY)
-    kept = [f"{image} (there before, or of another version)" for image in done.images_kept]
-    page.entries("left", [*kept, *(f"{path} (not envcheck's)" for path in done.foreign)], KEY)
+    page.entries("left", [f"{path} (not envcheck's)" for path in done.foreign], KEY)
     return page.text()
 
 

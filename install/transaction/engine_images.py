@@ -9,18 +9,15 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
-
-import msgspec
 
 from ...exit_codes import EnvcheckError, NotPutBack
 from .. import durable
 from ..engine import EngineImage
-from . import roots
-from .layout import Root, Version
+from .layout import Version
 
-_PREFIX = "localhost/envcheck/"
+PREFIX = "localhost/envcheck/"
 _IMAGE_ID = re.compile(r"sha256:[0-9a-f]{64}")
 # Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
@@ -30,17 +27,10 @@ class Unreadable(Exception):
     """``held.json`` is there, and does not name what an engine holds for this version."""
 
 
-class Freed(NamedTuple):
-    """Images by name: "…@sha256:… in podman"."""
-
-    images: list[str]  # that are removed with the versions
-    kept: list[str]  # that were there before, or that another version has
-
-
-def tag_of(environment: str, version_id: str) -> str:
-    """envcheck's own name of an image in an engine, whatever its environment is called."""
-    name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
-    return f"{_PREFIX}{name}:{_as_tag(version_id)}"
+def tag_of(root: Path, version_id: str) -> str:
+    """The one version's own name of an image in an engine, whatever its environment is called."""
+    name = re.sub(r"[^a-z0-9]+", "-", root.name.lower()).strip("-") or "environment"
+    return f"{PREFIX}{name}-{sha256(os.fsencode(root)).hexdigest()[:8]}:{_as_tag(version_id)}"
 
 
 def read(version: Version) -> EngineImage | None:
@@ -54,8 +44,7 @@ def read(version: Version) -> EngineImage | None:
     if not (
         image.reference.isprintable()
         and _IMAGE_ID.fullmatch(image.image_id)
-        and re.fullmatch(rf"{_PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}", image.tag)
-        and image.name.rpartition(":")[0] in ("", image.reference.partition("@")[0])
+        and re.fullmatch(rf"{PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}", image.tag)
     ):
         raise Unreadable
     return image
@@ -68,24 +57,12 @@ def of(version: Version) -> EngineImage | None:
     return None
 
 
-def hold(version: Version, image: EngineImage) -> EngineImage:
-    """Write down what the engine is about to hold, before it does, and return that. Raises OSError.
+def hold(version: Version, image: EngineImage) -> None:
+    """Write down what the engine is about to hold, before it does. Raises OSError.
 
-    An image that another version of envcheck's brought was not there before. Called again where the engine
-    knows the image by another id.
+    Called again where the engine knows the image by another id.
     """
-    brought = [other.before for other in _of_others([version]) if _is_same(other, image)]
-    if brought:
-        image = msgspec.structs.replace(image, before=image.before and all(brought))
-    if image.before:  # the user's image keeps the names that it has
-        image = msgspec.structs.replace(image, name="")
     durable.dump(version.held, image)
-    return image
-
-
-def gave(engine: str, name: str) -> bool:
-    """Whether a version of envcheck's has given an image in this engine this name."""
-    return bool(name) and any((one.engine, one.name) == (engine, name) for one in _of_others([]))
 
 
 def trouble(version: Version) -> str:
@@ -107,10 +84,11 @@ def trouble(version: Version) -> str:
     return f"its image in {image.engine} cannot be looked at: {why}" if why else ""
 
 
-def release(version: Version, released: Iterable[Version] = ()) -> None:
+def release(version: Version) -> str:
     """Have the engine remove what it holds for the version, if it has it. Raises NotPutBack.
 
-    released: versions that still exist and need their images no longer.
+    Returns the image's name ("…@sha256:… in podman"); "" where it stays under another name, or was there
+    before.
     """
     try:
         image = read(version)
@@ -120,12 +98,7 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
     if image is None:
-        return
-    others = _of_others([version, *released])
-    if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
-        return  # a version of another root has it by the same name
-    if any(_is_same(image, other) for other in others):
-        image = msgspec.structs.replace(image, before=True)  # only its name goes
+        return ""
     what = f"the image {image.tag} in {image.engine}"
     if why := _program_trouble(image):
         hint = "where that is the engine you installed, put it on PATH and try again"
@@ -133,7 +106,7 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
     from ..engines import engine_storage
 
     try:
-        engine_storage.release(image)
+        return _name(image) if engine_storage.release(image) else ""
     except EnvcheckError as error:
         own = isinstance(error, NotPutBack)
         by_hand = (
@@ -145,17 +118,10 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
         ) from None
 
 
-def freed(versions: list[Version]) -> Freed:
-    """What engines remove when these versions are removed."""
-    others = _of_others(versions)
-    found = Freed([], [])
-    for image in filter(None, map(of, versions)):
-        stays = image.before or any(_is_same(image, other) for other in others)
-        names = found.kept if stays else found.images
-        name = f"{image.reference} in {image.engine}"
-        if name not in names:
-            names.append(name)
-    return found
+def brought(versions: Iterable[Version]) -> list[str]:
+    """The names of the images that envcheck brought for these versions, each once."""
+    held = filter(None, map(of, versions))
+    return list(dict.fromkeys(_name(image) for image in held if not image.before))
 
 
 def _program_trouble(image: EngineImage) -> str:
@@ -171,13 +137,5 @@ def _as_tag(version_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]", "-", version_id)
 
 
-def _of_others(without: list[Version]) -> list[EngineImage]:
-    """The images of every other version, also of other roots."""
-    excepted = {version.directory for version in without}
-    paths = {root.path for root in roots.known()} | {path.parent for path in excepted}
-    every = [one for path in sorted(paths) for one in Root(path).versions()]
-    return [image for one in every if one.directory not in excepted and (image := of(one))]
-
-
-def _is_same(one: EngineImage, other: EngineImage) -> bool:
-    return (one.engine, one.image_id) == (other.engine, other.image_id)
+def _name(image: EngineImage) -> str:
+    return f"{image.reference} in {image.engine}"

@@ -19,7 +19,6 @@ class Uninstalled(NamedTuple):
     freed: int  # bytes; what uv's cache or another version still has, and images, are not counted
     foreign: list[str]  # paths in the directory that are not envcheck's
     images: list[str]  # that engines removed: "…@sha256:… in podman"
-    images_kept: list[str]  # which were there before, or which another version has
 
 
 def check(root: Root, version_id: str = "") -> list[Version]:
@@ -71,9 +70,8 @@ def uninstall(
         recovery.recover(root, journal, tell)
         chosen = check(root, version_id)
         used = file_list.usage([version.directory for version in chosen])
-        of_engines = engine_images.freed(chosen)
         try:
-            _release(root, chosen)
+            images = _release(root, chosen)
             if not version_id:
                 current.clear(root)  # first: from here on nothing looks installed
             for version in chosen:
@@ -93,22 +91,22 @@ def uninstall(
         whole=not version_id,
         freed=used.total - used.shared,
         foreign=[str(path) for path in foreign],
-        images=of_engines.images,
-        images_kept=of_engines.kept,
+        images=images,
     )
 
 
-def _release(root: Root, chosen: list[Version]) -> None:
-    """Have engines remove images, of the version in use last: a container may run that envcheck did not
-    start. Raises PutBack where nothing was removed, NotPutBack."""
+def _release(root: Root, chosen: list[Version]) -> list[str]:
+    """Have engines remove images: the names of those. Of the version in use last: a container may run that
+    envcheck did not start. Raises PutBack where nothing was removed, NotPutBack."""
     in_use = root.current_id()
-    released: list[Version] = []
+    removed: list[str] = []
+    first = True
     for version in sorted(chosen, key=lambda one: one.id == in_use):
         try:
-            engine_images.release(version, released)
+            removed.append(engine_images.release(version))
         except NotPutBack as error:
-            if released:
+            if not first:
                 raise
             raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
-        if version.is_container:
-            released.append(version)
+        first = first and not version.is_container
+    return [*filter(None, removed)]

@@ -27,18 +27,16 @@ def served(folder: Path) -> Iterator[Image]:
 def described(pushed: image_registry.Pushed, reference: str) -> Image:
     report = json.loads(pushed.body)
     blobs = [
-        Blob(digest=one["digest"], size=one["size"], media_type=one["mediaType"])
+        Blob(digest=one["digest"], size=one["size"])
         for one in (report["config"], *report["layers"])
     ]
     return Image(
         reference=reference,
         digest=pushed.digest,
-        manifest=Blob(digest=pushed.digest, size=len(pushed.body), media_type=pushed.media_type),
+        manifest=Blob(digest=pushed.digest, size=len(pushed.body)),
         config=blobs[0],
         layers=blobs[1:],
         architecture="amd64",
-        manifest_text=pushed.body.decode(),
-        config_text=pushed.config.decode(),
     )
 
 

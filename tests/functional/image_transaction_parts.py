@@ -56,16 +56,17 @@ class FakeEngine:
             raise CouldNotLook("podman does not answer")
         return held.tag in self.names(held.image_id)
 
-    def release(self, held: EngineImage) -> None:
+    def release(self, held: EngineImage) -> bool:
         if not self.answers:
             raise CouldNotLook("podman does not answer")
         if not self._file(held.image_id).exists():
-            return
+            return False
         names = self.names(held.image_id) - {held.tag}
         if held.before or names - {held.reference}:
             self._write(held.image_id, names)
-        else:
-            self._file(held.image_id).unlink()
+            return False
+        self._file(held.image_id).unlink()
+        return True
 
     def names(self, image: str) -> set[str]:
         try:
@@ -130,7 +131,8 @@ class ImageBuilder:
 
     def _hold(self, version: Version) -> None:
         self._pass("hold")
-        before = bool(self._engine.names(image_id(self._release)))
+        names = self._engine.names(image_id(self._release))
+        before = bool(names) and not any(name.startswith(engine_images.PREFIX) for name in names)
         engine_images.hold(version, held(version, self._release, before))
         self._pass("was held")
 

@@ -25,7 +25,7 @@ def choice(**wish: Any) -> ImageChoice:
 
 
 def blob(name: str, size: int) -> Blob:
-    return Blob(digest=f"sha256:{sha256(name)}", size=size, media_type="application/octet-stream")
+    return Blob(digest=f"sha256:{sha256(name)}", size=size)
 
 
 def image(**changes: Any) -> Image:
@@ -38,8 +38,6 @@ def image(**changes: Any) -> Image:
         config=blob("config", 3000),
         layers=layers,
         architecture="amd64",
-        manifest_text="{}",
-        config_text="{}",
     )
     return msgspec.structs.replace(whole, **changes)
 

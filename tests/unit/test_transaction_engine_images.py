@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -21,7 +20,6 @@ from envcheck.install.transaction import (
     layout,
     record,
     removal,
-    roots,
 )
 from envcheck.install.transaction.layout import Root, Version
 
@@ -47,12 +45,6 @@ def root(tmp_path: Path) -> Root:
     return made
 
 
-def held_as(version_id: str, **changes: Any) -> EngineImage:
-    """The same as another version has it."""
-    tag = f"localhost/envcheck/ngc-tf1:{version_id}"
-    return msgspec.structs.replace(HELD, tag=tag, **changes)
-
-
 class Asked:
     """Engines that say what they are given, and what they were asked."""
 
@@ -60,17 +52,17 @@ class Asked:
         self.there = True
         self.refusal: EnvcheckError | None = None
         self.released: list[str] = []
-        self.kept: list[str] = []  # untagged alone
 
     def has(self, held: EngineImage) -> bool:
         if self.refusal is not None:
             raise self.refusal
         return self.there
 
-    def release(self, held: EngineImage) -> None:
+    def release(self, held: EngineImage) -> bool:
         if self.refusal is not None:
             raise self.refusal
-        (self.kept if held.before else self.released).append(held.tag)
+        self.released.append(held.tag)
+        return True
 
 
 @pytest.fixture(autouse=True)
@@ -111,36 +103,7 @@ def test_an_image_s_version_has_its_own_name() -> None:
         assert not layout.is_id(name)
 
 
-# Whether it is all there
-
-
 # Holding and letting go
-
-
-@pytest.mark.parametrize(
-    ("others", "before", "noted_as"),
-    [
-        ([], True, True),
-        ([False], True, False),
-        ([True], True, True),
-        ([True, False], True, False),
-        ([True], False, False),
-    ],
-)
-def test_what_another_version_brought_was_not_there_before(
-    root: Root, engines: Asked, others: list[bool], before: bool, noted_as: bool
-) -> None:
-    for number, its in enumerate(others):
-        name = f"1-tf1-0000000{number}"
-        imaged(root, name, held_as(name))
-        root.version(name).held.write_bytes(msgspec.json.encode(held_as(name, before=its)))
-    version = root.version(A)
-    version.own.mkdir(parents=True)
-    assert (
-        engine_images.hold(version, msgspec.structs.replace(HELD, before=before)).before is noted_as
-    )
-    written = engine_images.of(version)
-    assert written is not None and written.before is noted_as
 
 
 def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked) -> None:
@@ -154,22 +117,12 @@ def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked
     assert engines.released == [HELD.tag] and not version.directory.exists()
 
 
-def test_a_name_that_another_root_has_too_is_kept(
-    root: Root, engines: Asked, tmp_path: Path
-) -> None:
-    other = Root(tmp_path / "other")
-    guard.claim(other)
-    for one_of_them in (root, other):
-        roots.register(one_of_them)
-    one, two = imaged(root), imaged(other)
-    assert not engine_images.freed([one]).images
-    assert engine_images.freed([one, two]).images == [f"{HELD.reference} in podman"]
-    engine_images.release(one)
-    assert engines.released == []
-    removal.discard(other, two)
-    assert engines.released == []
-    removal.discard(root, one)
-    assert engines.released == [HELD.tag]
+def test_each_version_has_a_name_of_its_own(root: Root, tmp_path: Path) -> None:
+    tags = [engine_images.tag_of(place, A) for place in (root.path, tmp_path / "other" / "root")]
+    assert tags[0] != tags[1] and all(tag.endswith(f":{A}") for tag in tags)
+    version = imaged(root, held=msgspec.structs.replace(HELD, tag=tags[0]))
+    assert engine_images.of(version) is not None
+    assert engine_images.brought([version, version]) == [f"{HELD.reference} in podman"]
 
 
 # The record and the wish
