@@ -1,4 +1,4 @@
-"""How far a download is, in words."""
+"""Amounts of bytes, and how far a download is, in words."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ class Meter:
         if now - self._reported >= _REPORT:
             self._reported = now
             self._shown(words(done, total, now - self._first) + (f"; {files}" if files else ""))
+
+
+def size(count: float) -> str:
+    """Bytes: "3.1 GiB", "412 MiB", "9.4 MiB", "87 KiB"."""
+    if count >= 1024 * _MIB:
+        return f"{count / 1024 / _MIB:.1f} GiB"
+    if count >= _MIB:
+        return f"{count / _MIB:.0f} MiB" if count >= 100 * _MIB else f"{count / _MIB:.1f} MiB"
+    return f"{max(1, round(count / 1024)) if count else 0} KiB"
 
 
 def words(done: int, total: int | None, seconds: float) -> str:

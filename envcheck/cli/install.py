@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
     options.add_yes(parser)
     options.add_deadline(parser, "each probe of the doctor that verifies it")
     amount = parser.add_mutually_exclusive_group()
-    flag(amount, "-v --verbose", "show a plan with every package and step")
+    flag(amount, "-v --verbose", "show a plan with every package")
     options.add_quiet(amount)
     options.add_wait(parser, 600.0)
     options.add_format(parser, json="for programs")

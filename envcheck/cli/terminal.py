@@ -16,7 +16,7 @@ from ..reports.progress import StatusLine, elapsed, looking, with_time
 from . import messages
 
 if TYPE_CHECKING:
-    from ..install.plan.models import AnyPlan, StepName
+    from ..install.plan.models import AnyPlan, Step, StepName
 
 F = TypeVar("F", bound="Terminal")
 
@@ -33,7 +33,7 @@ class Terminal:
         self._task = ""
         self._since = self._reported = 0.0
         self._detail = ""
-        self._steps: list[tuple[StepName, str]] = []
+        self._steps: list[Step] = []
 
     def __enter__(self: F) -> F:
         return self
@@ -62,15 +62,13 @@ class Terminal:
 
     def planned(self, plan: AnyPlan) -> None:
         """The plan whose steps ``step`` counts."""
-        from ..install.reports import plan_text
-
-        self._steps = plan_text.steps_of(plan)
+        self._steps = plan.steps
 
     def step(self, name: StepName) -> None:
         """The step of the plan that begins."""
-        for number, (one, what) in enumerate(self._steps, 1):
-            if one == name:
-                self.say(f"step {number} of {len(self._steps)}: {what}")
+        for number, step in enumerate(self._steps, 1):
+            if step.name == name:
+                self.say(f"step {number} of {len(self._steps)}: {step.sentence}")
 
     def progress(self, detail: str) -> None:
         """How far the current task is."""

@@ -21,9 +21,8 @@ from ..fit.models import Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.access import Access
-from ..progress import Meter
+from ..progress import Meter, size
 from ..pythons.interpreter import Interpreter
-from ..reports.amounts import size
 from ..request import Request
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve

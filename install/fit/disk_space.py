@@ -57,10 +57,5 @@ def space_of_snapshot(snapshot: Snapshot, role: str = "environments") -> DiskSpa
     )
 
 
-def gib(mib: float) -> str:
-    """ "3.1 GiB", and "412 MiB" below one."""
-    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.0f} MiB"
-
-
 def _nearest(path: Path) -> Path:
     return next((p for p in (path, *path.parents) if os.path.lexists(p)), Path("/"))

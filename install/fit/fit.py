@@ -9,10 +9,11 @@ from ...data.versions import parse_version
 from ...facts.snapshot import Snapshot
 from ..catalogue.containers import ImageStack
 from ..catalogue.model import Stack
+from ..progress import size
 from ..pythons.interpreter import Interpreter, listed
 from ..request import Request
 from . import gpu_rules, image_rules, python_rules
-from .disk_space import DiskSpace, gib
+from .disk_space import DiskSpace
 from .machine import machine_of
 from .models import Candidate, FitMachine, ImageCandidate, ImageFit, JudgedRelease, StackFit
 
@@ -142,13 +143,13 @@ def _place(candidate: Candidate, space: DiskSpace | None) -> None:
         if is_so:
             why = f"has no usable directory: {space.path} {what}"
             candidate.refuse("place", why, "--path names another one")
-    fetched, installed = candidate.release.download_mib, candidate.release.installed_mib
+    fetched, installed = candidate.release.download_mib << 20, candidate.release.installed_mib << 20
     if space.free_mib is None:
         candidate.note(f"How much is free at {space.path} is not known.")
-    elif (needed := fetched + installed) > space.free_mib:
+    elif (needed := fetched + installed) > (free := space.free_mib << 20):
         candidate.refuse(
             "disk",
-            f"needs {gib(needed)} ({gib(fetched)} to download, {gib(installed)} installed), and"
-            f" {space.path} has {gib(space.free_mib)} free: {gib(needed - space.free_mib)} more needed",
+            f"needs {size(needed)} ({size(fetched)} to download, {size(installed)} installed), and"
+            f" {space.path} has {size(free)} free: {size(needed - free)} more needed",
             "make room, or name another file system with --path",
         )

@@ -8,13 +8,13 @@ from ..registry.image import Image
 from .models import ImagePlan, Step
 from .shared import (
     ELSEWHERE,
+    VERIFY_AND_SWAP,
     DiskUse,
     PlanInputs,
     check_writable,
     disk_needs,
-    number,
+    fetching,
     reasons,
-    verify_and_swap,
 )
 
 # No manifest says what layers unpack to. A Debian 12 root: 119 MB of gzip became 259 MB, measured with
@@ -46,6 +46,7 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
     check_writable(here.place, "the container's versions", ELSEWHERE)
     layers = {blob.sha256: blob.size for blob in image.layers}  # each counts once
     compressed = sum(layers.values())
+    to_fetch = 0 if here.held else compressed
     release = choice.candidate.release
     contents = {
         choice.stack.framework or "TensorFlow": release.framework,
@@ -61,12 +62,17 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
         notes=[*choice.candidate.notes, *here.remarks],
         directory=here.directory,
         version=here.version,
-        steps=_steps(choice, image, len(layers), here),
+        steps=[
+            Step(name="resolve", sentence="pin the image"),
+            fetching("fetch", to_fetch),
+            Step(name="wire", sentence="check the GPUs" if here.wiring else "start it"),
+            *VERIFY_AND_SWAP,
+        ],
         disk_needs=disk_needs(
             [] if here.held else _disk_uses(compressed, unpacked_bytes(image), here),
             f"unused images and containers may go (`{here.engine_name} system prune` says which)",
         ),
-        download_bytes=0 if here.held else compressed,
+        download_bytes=to_fetch,
         in_store_bytes=0,
         engine=here.engine,
         reference=image.reference,
@@ -94,18 +100,4 @@ def _disk_uses(compressed: int, unpacked: int, here: ImagePlanInputs) -> list[Di
         DiskUse(place, f"{name}'s {what}", size, estimated)
         for place, what, size, estimated in uses
         if place is not None
-    ]
-
-
-def _steps(choice: ImageChoice, image: Image, layers: int, here: ImagePlanInputs) -> list[Step]:
-    into = f"check that the GPUs get in: {here.wiring}" if here.wiring else "start it without a GPU"
-    count, engine = number(layers, "layer"), here.engine_name
-    fetch = f"fetch {count} from the registry with {engine}"
-    if here.held:
-        fetch = f"fetch nothing: {engine} has the image"
-    return [
-        Step(name="resolve", sentence=f"hold {image.reference} to {image.manifest.digest}"),
-        Step(name="fetch", sentence=fetch),
-        Step(name="wire", sentence=into),
-        *verify_and_swap(choice.stack.must_pass, "inside a fresh container"),
     ]

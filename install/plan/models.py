@@ -65,7 +65,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
 
 
 class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
-    """A virtual environment; also printable as a Dockerfile."""
+    """A virtual environment."""
 
     python: str  # "3.11.7"
     interpreter: str  # its path; "" where it has to be got first

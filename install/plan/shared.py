@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ...exit_codes import Cannot
-from ..fit.disk_space import DiskSpace, gib
+from ..fit.disk_space import DiskSpace
 from ..fit.models import Selection, sentences
+from ..progress import size
 from ..pythons.interpreter import listed
 from .models import DiskNeed, Step
 
@@ -41,21 +42,16 @@ def reasons(choice: Selection[Any, Any]) -> list[str]:
     return [*choice.reasons, *skipped]
 
 
-def verify_and_swap(must_pass: Sequence[str], what: str) -> list[Step]:
-    """The last steps of every installation; what: "on it", "in it"."""
-    must = f" (it must pass {', '.join(must_pass)})" if must_pass else ""
-    return [
-        Step(
-            name="verify",
-            sentence=f"run envcheck doctor {what}: no failure that was not there before{must}",
-        ),
-        Step(name="swap", sentence='point the link "current" at it'),
-    ]
+def fetching(verb: str, amount: int) -> Step:
+    """verb: "fetch", or "copy" from a bundle. amount: bytes."""
+    return Step(name="fetch", sentence=f"{verb} {size(amount) if amount else 'nothing'}")
 
 
-def number(count: int, what: str) -> str:
-    """ "1 file", "3 files"."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+# The last steps of every installation.
+VERIFY_AND_SWAP = (
+    Step(name="verify", sentence="verify with the doctor"),
+    Step(name="swap", sentence="put it in use"),
+)
 
 
 def _few(names: list[str]) -> str:
@@ -90,8 +86,9 @@ def disk_needs(uses: Iterable[DiskUse], hint: str) -> list[DiskNeed]:
         by_device.setdefault(use.place.device, []).append(use)
     needs = [_need(together) for together in by_device.values()]
     full = [
-        f"{gib(need.missing_mib)} more needed at {need.path} ({'about ' * need.estimated}"
-        f"{gib(need.needed_mib)} for {' and '.join(need.what)}, {gib(need.free_mib or 0)} free)"
+        f"{size(need.missing_mib * MIB)} more needed at {need.path} ({'about ' * need.estimated}"
+        f"{size(need.needed_mib * MIB)} for {' and '.join(need.what)},"
+        f" {size((need.free_mib or 0) * MIB)} free)"
         for need in needs
         if need.missing_mib
     ]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...reports.plain import number_of
 from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
-from ..pythons.interpreter import listed
 from .models import PlannedPackage, Step, WheelPlan
 from .shared import (
     ELSEWHERE,
     MIB,
+    VERIFY_AND_SWAP,
     DiskUse,
     PlanInputs,
     check_writable,
     disk_needs,
-    number,
+    fetching,
     reasons,
-    verify_and_swap,
 )
 
 # tensorflow[and-cuda] 2.21: 3.28 GB of wheels became 6.36 GB (facts, installing.md). For stacks whose
@@ -70,6 +70,8 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
     check_writable(here.cache, "the cache", "XDG_CACHE_HOME=DIR names another cache")
     sizes = _Sizes.of(choice, lock, here.cached)
     interpreter = choice.candidate.interpreter
+    python = interpreter.version if interpreter else choice.candidate.python_to_get
+    get_python = [] if interpreter else [Step(name="python", sentence=f"get Python {python}")]
     return WheelPlan(
         stack=lock.stack,
         release=lock.release,
@@ -78,10 +80,17 @@ def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
         notes=_notes(choice, lock, here),
         directory=here.directory,
         version=here.version,
-        python=interpreter.version if interpreter else choice.candidate.python_to_get,
+        python=python,
         interpreter=interpreter.path if interpreter else "",
         installer=here.installer,
-        steps=_steps(choice, lock, here),
+        steps=[
+            *get_python,
+            Step(name="create", sentence="create the environment"),
+            fetching("copy" if here.offline else "fetch", sizes.to_fetch),
+            Step(name="install", sentence=f"install {number_of(len(lock.packages), 'package')}"),
+            Step(name="configure", sentence="configure it"),
+            *VERIFY_AND_SWAP,
+        ],
         packages=_packages(lock, here.cached),
         provided=dict(lock.provided),
         disk_needs=disk_needs(
@@ -117,34 +126,6 @@ def _notes(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> list[str]:
     return notes + [
         f"{package.name} {package.version} has no wheel and is built here from its sdist"
         for package in built
-    ]
-
-
-def _steps(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> list[Step]:
-    candidate, files = choice.candidate, lock.files
-    python, steps = candidate.python_to_get, []
-    if candidate.interpreter is not None:
-        python = candidate.interpreter.version
-    else:
-        steps.append(Step(name="python", sentence=f"get Python {python} with uv, for this user"))
-    missing = number(sum(file.sha256 not in here.cached for file in files), "file")
-    fetch = f"copy {missing} from the bundle" if here.offline else f"fetch {missing}"
-    fetch += ", verified by sha256"
-    if all(file.sha256 in here.cached for file in files):
-        fetch = f"nothing to fetch: all {len(files)} files are in the cache"
-    configure = ["write its own pip.conf"]
-    if choice.stack.environment:
-        configure.append("have activation set " + ", ".join(sorted(choice.stack.environment)))
-    if lock.provided:
-        configure.append("provide what " + ", ".join(sorted(lock.provided)) + " would")
-    packages = number(len(lock.packages), "package")
-    return [
-        *steps,
-        Step(name="create", sentence=f"create a virtual environment of Python {python}"),
-        Step(name="fetch", sentence=fetch),
-        Step(name="install", sentence=f"install {packages} with uv"),
-        Step(name="configure", sentence=listed(configure)),
-        *verify_and_swap(choice.stack.must_pass, "on it"),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...reports.page import KEY, Page
 from ..bundle.index import PYTHON, BundleIndex
 from ..bundle.writing import is_tar
-from .amounts import size
+from ..progress import size
 
 
 def render(manifest: BundleIndex, place: Path, **style: Any) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 from ...reports.page import KEY, Page
 from ...reports.plain import number_of
 from ..catalogue.containers import OWN
+from ..progress import size
 from ..prune import Pruned
 from ..transaction.current import RolledBack
 from ..transaction.layout import Version
 from ..transaction.listing import EnvironmentState, Listing, VersionState
 from ..transaction.uninstall import Uninstalled
-from .amounts import size
 from .installed import activation
 
 _DIGEST = 12  # digits that engines show, too

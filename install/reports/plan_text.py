@@ -6,9 +6,9 @@ from typing import Any
 
 from ...reports.page import KEY, Page
 from ...reports.plain import number_of
-from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, StepName, WheelPlan
+from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, WheelPlan
+from ..progress import size
 from ..pythons.interpreter import listed
-from .amounts import size
 
 _MIB = 1024 * 1024
 _REASONS = 2  # that a short plan names
@@ -18,8 +18,8 @@ _LARGEST = 5  # packages that it names
 def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style: Any) -> str:
     """The plan as text; style: of the Page.
 
-    Short, it leaves a question below it on a screen of 24 lines. verbose: with every package, and each step
-    in a sentence. alone: nothing will be done (`--plan`), and the text ends with how to have it done.
+    Short, it leaves a question below it on a screen of 24 lines. verbose: with every package. alone: nothing
+    will be done (`--plan`), and the text ends with how to have it done.
     """
     page = Page(**style)
     page.paragraph((f"Plan: {plan.called}", "heading"), hanging=2)
@@ -35,10 +35,7 @@ def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style:
     else:
         _image(page, plan)
     _costs(page, plan)
-    if verbose:
-        page.entries("steps", [step.sentence for step in plan.steps], KEY)
-    else:
-        page.entry("steps", ", ".join(what for _, what in steps_of(plan)), KEY)
+    page.entry("steps", ", ".join(step.sentence for step in plan.steps), KEY)
     if alone:
         page.blank()
         kept = ", which keeps what the indexes answered" if isinstance(plan, WheelPlan) else ""
@@ -47,32 +44,6 @@ def render(plan: AnyPlan, *, alone: bool = True, verbose: bool = False, **style:
             (f"but envcheck's cache{kept}. Run without --plan to install.", ""),
         )
     return page.text()
-
-
-def steps_of(plan: AnyPlan) -> list[tuple[StepName, str]]:
-    """(name, "install 33 packages"), in the plan's order: for a short plan, and the line of progress."""
-    amount = size(plan.download_bytes) if plan.download_bytes else "nothing"
-    words: dict[StepName, str] = {
-        "fetch": f"{_fetching(plan)} {amount}",
-        "create": "create the environment",
-        "configure": "configure it",
-        "resolve": "pin the image",
-        "verify": "verify with the doctor",
-        "swap": "put it in use",
-    }
-    if isinstance(plan, WheelPlan):
-        count = sum(not package.building for package in plan.packages)
-        words["python"] = f"get Python {plan.python}"
-        words["install"] = f"install {number_of(count, 'package')}"
-    else:
-        words["wire"] = "check the GPUs" if plan.wiring else "start it"
-    return [(step.name, words[step.name]) for step in plan.steps]
-
-
-def _fetching(plan: AnyPlan) -> str:
-    """ "fetch"; "copy" where a bundle has the files."""
-    sentences = [step.sentence for step in plan.steps if step.name == "fetch"]
-    return sentences[0].partition(" ")[0] if sentences else "fetch"
 
 
 def _environment(page: Page, plan: WheelPlan, verbose: bool) -> None:
@@ -117,8 +88,8 @@ def _costs(page: Page, plan: AnyPlan) -> None:
     if isinstance(plan, WheelPlan) and plan.sizes_unknown:
         unknown = f" (the size of {number_of(plan.sizes_unknown, 'file')} is not known)"
     there = f"; {size(plan.in_store_bytes)} are here already" if plan.in_store_bytes else ""
-    verb = _fetching(plan)
-    key = "download" if verb == "fetch" else verb
+    copied = any(step.sentence.startswith("copy") for step in plan.steps)
+    key = "copy" if copied else "download"
     page.entry(key, f"{size(plan.download_bytes)}{unknown}{there}", KEY)
     page.entries("disk", [_disk_need(need) for need in plan.disk_needs], KEY)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...install.reports.amounts import size
+from ...install.progress import size
 from ...reports.page import KEY, Page
 from .. import hosts
 from ..reports.words import machines
