@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from contextlib import suppress
@@ -18,24 +17,6 @@ def find() -> list[Path]:
     """This user's, which no living process holds a lock on. No envcheck may be installing."""
     found = sorted(Path(tempfile.gettempdir()).glob(f"{scratch.HELD}*"))
     return [path for path in found if _is_own(path) and not scratch.is_held(path)]
-
-
-def size(path: Path) -> int:
-    """Bytes of all files below a directory; links are not followed."""
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with suppress(OSError):
-                total += Path(folder, name).lstat().st_size
-    return total
-
-
-def remove(path: Path) -> int:
-    """Remove a directory: bytes that were in it. What cannot be removed stays."""
-    before = size(path)
-    if not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    return before - size(path)
 
 
 def _is_own(path: Path) -> bool:

@@ -10,23 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from ..exit_codes import Cannot, UsageError
 from . import durable, places, pylock, validate
-from .mode import UI, ChoiceT, Mode, PlanT, Reporter, ResolvedT
+from .mode import UI, ChoiceT, Mode, PlanT, ResolvedT
 from .plan.models import AnyPlan, ImagePlan, Plan, WheelPlan
 from .request import InstallOptions, Request
 from .signals import ending_raises
 from .transaction import existing, recovery
 from .transaction.layout import Root, Version
 from .transaction.record import Installed
-
-if TYPE_CHECKING:
-    from .images.mode import ImageMode
-    from .wheels.mode import WheelMode
 
 Result = Literal["installed", "planned", "already", "refused"]
 
@@ -46,12 +42,16 @@ def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
     there = None if options.upgrade else existing.look(request)
     if there is not None and options.until == "installed" and not options.fresh:
         return _already(there)
-    if request.mode == "container":
-        with opened_images(request, options, ui) as images:
-            return _carried_out(images, request, options, ui)
-    lock = Version(Path(there.directory) / there.version).lock if there else None
-    with opened_wheels(request, options, ui, lock if options.fresh else None) as wheels:
-        return _carried_out(wheels, request, options, ui)
+    with prepared(request):
+        if request.mode == "container":
+            from .images.mode import ImageMode
+
+            return _carried_out(ImageMode(request, options, ui), request, options, ui)
+        from .wheels.mode import WheelMode
+
+        again = there if options.fresh else None
+        lock = Version(Path(again.directory) / again.version).lock if again else None
+        return _carried_out(WheelMode(request, options, ui, lock), request, options, ui)
 
 
 def _carried_out(
@@ -82,28 +82,6 @@ def _carried_out(
     )
     result: Result = "already" if installed.already else "installed"
     return Outcome(result=result, plan=shown, installed=installed, provided=_provided(installed))
-
-
-@contextmanager
-def opened_wheels(
-    request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
-) -> Iterator[WheelMode]:
-    """The wheel mode. lock: install what this one says."""
-    with prepared(request):
-        from .wheels.mode import WheelMode
-
-        yield WheelMode(request, options, reporter, lock)
-
-
-@contextmanager
-def opened_images(
-    request: Request, options: InstallOptions, reporter: Reporter
-) -> Iterator[ImageMode]:
-    """The container mode, likewise."""
-    with prepared(request):
-        from .images.mode import ImageMode
-
-        yield ImageMode(request, options, reporter)
 
 
 @contextmanager

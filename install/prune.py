@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 
@@ -163,12 +165,18 @@ class _Work:
         done, elsewhere = self.done, 0
         for folder in (places.downloads(), places.cache() / "pip"):
             done.files += sum(len(names) for _, _, names in os.walk(folder))
-            size = leftovers.size(folder) if done.dry_run else leftovers.remove(folder)
-            done.files_bytes += size
+            done.files_bytes += self._remove(folder)
         for path in leftovers.find():
-            elsewhere += leftovers.size(path) if done.dry_run else leftovers.remove(path)
+            elsewhere += self._remove(path)
             done.leftovers.append(str(path))
         return elsewhere
+
+    def _remove(self, path: Path) -> int:
+        """Bytes that it takes. What cannot be removed stays."""
+        taken = file_list.usage([path]).total
+        if not self.done.dry_run:
+            shutil.rmtree(path, ignore_errors=True)
+        return taken
 
     def clean_cache(self) -> None:
         """Have uv let go of what it has unpacked."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
-from ..exit_codes import UsageError
+from ..exit_codes import CouldNotLook, UsageError
 from .catalogue import containers
 from .catalogue import load as catalogue
 from .network import addresses
+from .network.access import Access
 from .registry import reference
 from .request import Request
 from .transaction import guard, layout
@@ -42,8 +41,9 @@ def check(request: Request) -> None:
             if request.release:
                 containers.find(stacks, request.release)
         return
+    access = Access(request.allow_insecure)
     for index in request.indexes:
-        _check_index(index, request.allow_insecure)
+        _check_index(index, access)
     if request.stack and not request.offline:
         stack = catalogue.load(request.stack)
         if request.release:
@@ -90,17 +90,14 @@ def _check_image(request: Request) -> None:
     reference.parse(request.image)
 
 
-def _check_index(index: str, allowed: list[str]) -> None:
+def _check_index(index: str, access: Access) -> None:
     url = index[index.find("http") :] if "://" in index else ""
-    if not addresses.is_whole(url):
+    if not addresses.is_index(url):
         raise UsageError(
             f"--index {addresses.typed(index)}: this is not an index's address",
             f"write https://HOST/PATH ({addresses.QUOTED})",
         )
-    if urlsplit(url).scheme != "http" or addresses.is_loopback(url):
-        return
-    if not {addresses.host(url), urlsplit(url).hostname or ""} & {name.lower() for name in allowed}:
-        raise UsageError(
-            f"--index {addresses.shown(url)}: plain http, where anybody on the way can change what comes",
-            f"use https://, or allow it by name: --allow-insecure {urlsplit(url).hostname}",
-        )
+    try:
+        access.permit(url)
+    except CouldNotLook as error:
+        raise UsageError(f"--index {error}", error.hint) from None

@@ -48,20 +48,6 @@ Word = Annotated[
 Filled = Annotated[str, Meta(pattern=r"\S", title="a text: it is empty")]
 Date = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\d)?\Z", title='a date such as "2026-03-06"')]
 Size = Annotated[int, Meta(ge=0)]  # MiB
-FORMS = (
-    Name,
-    Distribution,
-    ReleaseName,
-    NamePattern,
-    Minor,
-    Glibc,
-    Capability,
-    CheckCode,
-    Sha256,
-    Word,
-    Filled,
-    Date,
-)
 
 
 class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):

@@ -16,14 +16,20 @@ from ...data.versions import parse_version
 from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
 from ..network.addresses import is_loopback, is_one_word
-from .model import FORMS, PUBLIC, Build, Index, Release, Sdist, Stack
+from . import model
+from .model import PUBLIC, Build, Index, Release, Sdist, Stack
 
 Path = tuple[str | int, ...]  # of a key: ("releases", 2, "python", 0)
 
 _FORM = "envcheck explain stack-file describes the form"
 _TOO_LONG = re.compile(r"[0-9]{200}")  # three times a sha256; Python refuses 4,300 digits
 _TABLES = (Stack, Index, Sdist, Build, Release)
-_FORMS = {repr(meta.pattern)[1:-1]: meta.title for form in FORMS for meta in get_args(form)[1:]}
+_FORMS = {
+    repr(meta.pattern)[1:-1]: meta.title
+    for form in vars(model).values()
+    for meta in get_args(form)[1:]
+    if isinstance(meta, msgspec.Meta)
+}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOADER = frozenset(("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
 

@@ -8,9 +8,6 @@ from ..pythons.interpreter import Interpreter, asked_version, listed, number
 from ..request import Request
 from .models import Candidate, FitMachine
 
-# virtualenv makes environments from this version on; an older interpreter makes its own.
-_VIRTUALENV_FROM = (3, 9)
-
 
 def judge(
     candidate: Candidate,
@@ -41,13 +38,7 @@ def judge(
     ]
     if found:
         # Of one minor version, the one that was found first.
-        taken = max(found, key=lambda one: (number(one.minor), one.has_venv))
-        candidate.interpreter = taken
-        if not taken.has_venv and number(taken.minor) < _VIRTUALENV_FROM:
-            candidate.note(
-                f"{taken.path} lacks venv or ensurepip, which the environment is made with: where that"
-                f" fails, install python{taken.minor}-venv or name another one with --python."
-            )
+        candidate.interpreter = max(found, key=lambda one: number(one.minor))
     elif to_get:
         candidate.python_to_get = max(to_get, key=number)
         candidate.note(f"No Python {candidate.python_to_get} is installed: uv downloads it.")

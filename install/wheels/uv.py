@@ -1,12 +1,12 @@
-"""uv: which one runs here, how it is started, and its explanations as one sentence."""
+"""uv: how it is started, and its explanations as one sentence."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,8 @@ from ...exit_codes import Cannot, CouldNotLook
 from .. import places, processes
 from . import child_env, uv_watch
 
-# As pyproject.toml asks for it: what these versions write is read here and by `uv_compile`, and
-# tests/functional/test_resolve.py says when another one writes it differently.
-LEAST, BEYOND = (0, 13), (0, 14)
-
 DEADLINE = 24 * 3600.0  # seconds for an installation: a slow line carries 5 GB in that time
 _RESOLVING = 2 * 3600.0  # seconds; the pages that have come are in its cache for the next run
-_ANSWERS = 60.0  # seconds in which `uv --version` has to answer
 _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
 _RETRIES = "3"  # of a request
@@ -44,53 +39,25 @@ _REFERENCE = re.compile(
     r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,\s]|$)|\{[^{}]*\}"
 )
 _CAUSE = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|Because )")
-_GET_UV = "python3 -m pip install uv"
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
 
 @cache
-def binary() -> Path | None:
-    """uv beside envcheck, else on PATH, if it runs on this machine and is of a version that is known."""
-    return next((p for p in _candidates() if LEAST <= (version_of(p) or (0,)) < BEYOND), None)
+def program() -> tuple[str | Path, ...]:
+    """The uv that comes with envcheck, and how it writes. Raises Cannot where it is not there."""
+    try:
+        from uv import find_uv_bin
 
-
-@cache
-def version_of(path: Path) -> tuple[int, ...] | None:
-    """(0, 13, 9); None where it does not run: built for another libc, lost, on a noexec mount."""
-    result = _asked(path)
-    found = re.match(rb"uv (\d+)\.(\d+)\.(\d+)", result.stdout) if result.ok else None
-    return tuple(int(part) for part in found.groups()) if found else None
-
-
-@cache
-def _asked(path: Path) -> Any:
-    argv: list[str | Path] = [path, "--no-config", "--version"]
-    return processes.run(argv, deadline=_ANSWERS, env=child_env.plain())
+        return (Path(find_uv_bin()), "--no-progress", "--color", "never")
+    except (ImportError, FileNotFoundError):
+        raise Cannot(
+            "envcheck installs with uv, and it is not on this machine", "python3 -m pip install uv"
+        ) from None
 
 
 def described() -> str:
-    """ "uv 0.13.9"; "" where none runs."""
-    path = binary()
-    return "" if path is None else f"uv {'.'.join(map(str, version_of(path) or ()))}"
-
-
-def program() -> list[str | Path]:
-    """uv, and how it writes. Raises Cannot where there is none, CouldNotLook where it does not run."""
-    path = binary()
-    if path is None:
-        tried = [f"{path} {_why_not(path)}" for path in _candidates()]
-        if tried:
-            raise CouldNotLook(f"envcheck installs with uv, but {'; '.join(tried)}", _GET_UV)
-        raise Cannot("envcheck installs with uv, and it is not on this machine", _GET_UV)
-    return [path, "--no-progress", "--color", "never"]
-
-
-def _why_not(path: Path) -> str:
-    """Why that uv is not used, as the end of a sentence."""
-    version = version_of(path)
-    if version is None:
-        return str(_asked(path).describe())
-    return f"is version {'.'.join(map(str, version))}"
+    """ "uv 0.13.9"."""
+    return f"uv {metadata.version('uv')}"
 
 
 def settings() -> dict[str, str]:
@@ -161,14 +128,3 @@ def hints(stderr: str) -> list[str]:
     """uv's own hints, without those that name its options."""
     found = re.findall(r"^[ \t]*hint:[ \t]*(.+(?:\n[ \t]{6,}\S.*)*)", stderr, re.MULTILINE)
     return [" ".join(hint.split()) for hint in found if "`--" not in hint and "`uv" not in hint]
-
-
-def _candidates() -> Iterator[Path]:
-    try:
-        from uv import find_uv_bin
-
-        yield Path(find_uv_bin())
-    except (ImportError, FileNotFoundError):
-        pass
-    if on_path := shutil.which("uv"):
-        yield Path(on_path).absolute()

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...exit_codes import Cannot
 from .. import places, processes
 from . import uv
 
@@ -42,10 +43,13 @@ def clean(names: list[str]) -> str:
 
     From the main thread.
     """
-    if uv.binary() is None or not places.uv_cache().is_dir():
-        return "" if not names else "there is no uv that could clean its cache"
+    if not places.uv_cache().is_dir():
+        return ""
     for arguments in ([["clean", *names]] if names else []) + [["prune"]]:
-        argv = [*uv.program(), "--no-config", "cache", *arguments]
+        try:
+            argv = [*uv.program(), "--no-config", "cache", *arguments]
+        except Cannot as error:
+            return str(error)
         result = processes.run(argv, deadline=_DEADLINE, env=uv.settings(), cwd=Path("/"))
         if not result.ok:
             return f"uv cache {arguments[0]} failed: {uv.sentence(result)}"

@@ -1,4 +1,4 @@
-"""Resolving with uv: constraints, named sdists, Pythons that are not here; and which uv that is."""
+"""Resolving with uv: constraints, named sdists, Pythons that are not here."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tomli
 from index_server import Index, serve
 from index_site import Offer
 from resolving import MINOR, choice, isolate, locked, stack, versions
 from wheel_maker import sdist, sha256, wheel
 
 from envcheck.install.catalogue.model import Build, Sdist
-from envcheck.install.wheels import resolve, uv
+from envcheck.install.wheels import resolve
 
 ALPHA = "alpha=={version}"
 
@@ -89,10 +88,3 @@ def test_a_named_sdist_is_locked_with_what_builds_it_and_nothing_is_built(
     assert [f"{tool.name}=={tool.version}" for tool in lock.building] == ["setuptools==70.0"]
     assert lock.building[0].needed_by == ["old-thing"]
     assert not mark.exists()
-
-
-def test_the_versions_of_uv_are_those_that_pyproject_asks_for() -> None:
-    output = tomli.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    (asked,) = (one for one in output["project"]["dependencies"] if one.startswith("uv"))
-    least, beyond = (".".join(map(str, version)) for version in (uv.LEAST, uv.BEYOND))
-    assert asked == f"uv>={least},<{beyond}"
