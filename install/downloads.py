@@ -5,7 +5,6 @@ A file gets its name after its hash was verified, so that complete files survive
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -14,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ _AT_ONCE = 8  # files
 _PIECE = 1 << 20
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[^./\0][^/\0]{0,250}")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Downloads:
@@ -115,20 +113,6 @@ class Downloads:
             temporary.unlink(missing_ok=True)
         return found.hexdigest()
 
-    @contextmanager
-    def disk_errors(self, what: str, missing: int) -> Iterator[None]:
-        """Raise OSErrors of this block as PutBack. missing: bytes that are still to be written."""
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in _FULL
-            needed = f"; {(missing >> 20) + 1} MiB are needed there" if full else ""
-            raise PutBack(
-                f"{what} cannot be written to {self.root}: {error.strerror}{needed}",
-                "make room (envcheck prune removes what is not used), or name another place in"
-                " XDG_CACHE_HOME; complete downloads are kept",
-            ) from None
-
     def _fetcher(self, folder: Path) -> Fetcher:
         from .network.fetching import Fetcher
 
@@ -144,9 +128,14 @@ class Downloads:
     def _fetch(self, fetcher: Fetcher, file: LockedFile) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                with self.disk_errors(file.name, file.size or 0):
-                    found = self.add(file, map(self._counted, fetcher.pieces(file.url)))
+                found = self.add(file, map(self._counted, fetcher.pieces(file.url)))
                 break
+            except OSError as error:
+                raise PutBack(
+                    f"{file.name} cannot be written to {self.root}: {error.strerror}",
+                    "make room (envcheck prune removes what is not used), or name another place in"
+                    " XDG_CACHE_HOME; complete downloads are kept",
+                ) from None
             except CouldNotLook as error:
                 if attempt == _ATTEMPTS:
                     raise PutBack(

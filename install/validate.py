@@ -35,9 +35,9 @@ def check(request: Request) -> None:
         guard.look(layout.root_of(request, ""))
     if request.mode == "container":
         if request.image:
-            _check_image(request)
+            reference.parse(request.image)
         else:
-            stacks = containers.among(request.stack, request.flavour)
+            stacks = containers.among(request.flavour)
             if request.release:
                 containers.find(stacks, request.release)
         return
@@ -75,19 +75,6 @@ def check_path(directory: str, version: str, request: Request) -> None:
             f" {_LONGEST_PATH} for a path, and {inside} of them are needed inside it",
             _ELSEWHERE,
         )
-
-
-def _check_image(request: Request) -> None:
-    """Raises UsageError for what is no image's name, and for another one beside it."""
-    others = {
-        "--release": request.release,
-        "--flavour": request.flavour,
-        "--stack": request.stack,
-    }
-    for option, value in others.items():
-        if value:
-            raise UsageError(f"--image names one image, and {option} another one: use one of them")
-    reference.parse(request.image)
 
 
 def _check_index(index: str, access: Access) -> None:

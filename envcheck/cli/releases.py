@@ -117,7 +117,7 @@ def _containers(arguments: argparse.Namespace) -> Releases:
 
     flavour = stacks.containers().get(arguments.stack or "", "")
     snapshot = _snapshot(arguments)
-    wanted = among("", flavour) if flavour else flavours()
+    wanted = among(flavour) if flavour else flavours()  # type: ignore[arg-type]  # the catalogue's
     return Releases(
         mode="container",
         machine=describe_machine(snapshot).summary,

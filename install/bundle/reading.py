@@ -1,4 +1,4 @@
-"""Reads a bundle in place: what is needed is verified and copied."""
+"""Reads a bundle in place: uv installs from it what was verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import msgspec
 from ... import json_text
 from ...exit_codes import UsageError
 from .. import durable, pylock
-from ..downloads import Downloads
 from ..lockfile import LockedFile, Lockfile
 from . import index
 from .index import BundleIndex
@@ -56,20 +55,19 @@ class Bundle:
             if file.size not in (None, listed.size):
                 raise self._damaged(name, f"{file.size} bytes", listed.size)
 
-    def adopt(self, lock: Lockfile, downloads: Downloads) -> None:
-        """Put the lock's files into the downloads, each verified; those that are there already stay."""
+    def path(self, file: LockedFile) -> Path:
+        return Path(self.place).absolute() / index.FILES / file.name
+
+    def verify(self, lock: Lockfile) -> None:
+        """Whether the lock's files are in it, to the byte."""
         self.check(lock)
         for file in lock.files:
-            if not downloads.has(file):
-                self._adopt_one(file, downloads)
-
-    def _adopt_one(self, file: LockedFile, downloads: Downloads) -> None:
-        """Hashed while it is copied: a link would let an edit of the bundle change the cache."""
-        name = f"{index.FILES}/{file.name}"
-        with downloads.disk_errors(file.name, file.size or 0), self._source(name) as source:
-            found = downloads.add(file, iter(lambda: source.read(_CHUNK), b""))
-        if found != file.sha256:
-            raise self._damaged(name, f"sha256 {file.sha256}", found)
+            name, found = f"{index.FILES}/{file.name}", hashlib.sha256()
+            with self._source(name) as source:
+                while piece := source.read(_CHUNK):
+                    found.update(piece)
+            if found.hexdigest() != file.sha256:
+                raise self._damaged(name, f"sha256 {file.sha256}", found.hexdigest())
 
     def _text(self, name: str) -> str:
         listed = self.index.files.get(name)

@@ -57,7 +57,6 @@ def put(target: Path, contents: Mapping[str, Content], top: str = "") -> None:
     top: what names in a tar begin with. Raises UsageError where it cannot be written, Cannot where there is
     no room for it, CouldNotLook for a source that is not what its hash says. What failed leaves nothing.
     """
-    check_room(target, sum(content.size for content in contents.values()))
     try:
         with tempfile.TemporaryDirectory(
             dir=target.parent, prefix=f".{target.name}.", ignore_cleanup_errors=True
@@ -86,16 +85,6 @@ def check(target: Path) -> None:
         raise UsageError(f"--output {target}: there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"--output {target}: no permission to write in {folder}")
-
-
-def check_room(target: Path, needed: int) -> None:
-    """Raises Cannot where that many bytes do not fit beside what is there."""
-    free = shutil.disk_usage(target.parent).free
-    if free < needed:
-        raise Cannot(
-            f"--output {target}: not enough space: it takes {needed >> 20} MiB, and {target.parent} has"
-            f" {free >> 20} MiB: {(needed - free >> 20) + 1} MiB more needed"
-        )
 
 
 def _write_directory(made: Path, contents: Mapping[str, Content]) -> None:

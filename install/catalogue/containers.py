@@ -124,18 +124,9 @@ def _release(reference: str, row: Mapping[str, str]) -> ImageRelease:
     )
 
 
-def among(name: str, flavour: str) -> list[ImageStack]:
-    """The stacks of this name and flavour, "" for any. Raises UsageError where there is none."""
-    known = flavours()
-    if not name and not flavour:
-        return [stack(flavour) for flavour in _UNNAMED]
-    names = [stack.name for stack in known]
-    if name and name not in names:
-        raise UsageError(
-            f'no stack "{name}" among the containers: there are {" and ".join(names)}',
-            "--image REF takes any other image",
-        )
-    return [stack for stack in known if flavour in ("", stack.flavour) and name in ("", stack.name)]
+def among(flavour: Flavour | Literal[""]) -> list[ImageStack]:
+    """The stacks of this flavour; "" for those of which the first that fits is taken."""
+    return [stack(one) for one in ([flavour] if flavour else _UNNAMED)]
 
 
 def find(stacks: Sequence[ImageStack], release: str) -> list[ImageRelease]:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
@@ -57,14 +57,14 @@ class _Inspected(msgspec.Struct, rename="pascal"):
     size: int | None = None
 
 
-def find(held: EngineImage, name: str) -> Stored | None:
+def find(program: str, name: str) -> Stored | None:
     """The image by a name or an id; None if the engine does not have it. Raises CouldNotLook."""
-    result = ask(held.program, ["image", "inspect", name])
+    result = ask(program, ["image", "inspect", name])
     if result.ok:
         return read_inspected(result.stdout)
     if result.outcome == "exited" and _ABSENT.search(words(result)):
         return None
-    raise no_answer(held.engine, held.program, result)
+    raise no_answer(PurePath(program).name, program, result)
 
 
 def read_inspected(data: bytes) -> Stored | None:
@@ -90,12 +90,12 @@ def read_inspected(data: bytes) -> Stored | None:
 
 def has(held: EngineImage) -> bool:
     """Whether the engine has the image. Raises CouldNotLook if it does not answer."""
-    return find(held, held.image_id) is not None
+    return find(held.program, held.image_id) is not None
 
 
 def size(held: EngineImage) -> int:
     """Bytes that the image takes in the engine's storage."""
-    stored = find(held, held.image_id)
+    stored = find(held.program, held.image_id)
     return 0 if stored is None else stored.size
 
 
@@ -136,20 +136,20 @@ def release(held: EngineImage) -> bool:
     An image that is gone already is no error. Raises NotPutBack with the command that does it, CouldNotLook
     if the engine does not answer.
     """
-    stored = find(held, held.image_id) or find(held, held.tag)
+    stored = find(held.program, held.image_id) or find(held.program, held.tag)
     if stored is None:
         return False
     if held.tag in stored.tags:
         _untag(held, stored)
     stays = held.before or any(tag != held.tag for tag in stored.tags)
-    if not stays and find(held, stored.id) is not None:
+    if not stays and find(held.program, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
     return not stays
 
 
 def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
     """Name the image once it is verified to be the right one; otherwise remove it."""
-    stored = find(held, held.image_id) or find(held, pulled)
+    stored = find(held.program, held.image_id) or find(held.program, pulled)
     if stored is None:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.

@@ -11,7 +11,7 @@ from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.snapshot import Snapshot
 from ...findings.shell import word
-from ..engine import ENGINES, EngineImage, Start
+from ..engine import ENGINES, Start
 from . import command, engine_storage, starting
 from .choose import answering
 from .client import ask, no_answer, words
@@ -56,16 +56,8 @@ def of_image(
     except Cannot as error:
         raise CouldNotLook(str(error), error.hint) from None
     for choice in choices:
-        held = EngineImage(
-            engine=choice.name,
-            program=choice.program,
-            image_id=reference,
-            tag="",
-            reference=reference,
-            before=True,
-        )
-        if stored := engine_storage.find(held, reference):
-            start = starting.start(choice, held, reference, stored.entrypoint, snapshot, {})
+        if stored := engine_storage.find(choice.program, reference):
+            start = starting.start(choice, reference, reference, stored.entrypoint, snapshot, {})
             return of_start(start, f"image:{reference}", entrypoint)
     raise UsageError(
         f"--target image:{reference}: no such image in {' or '.join(one.name for one in choices)}, and the"

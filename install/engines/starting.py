@@ -12,7 +12,7 @@ from ...facts.base import known
 from ...facts.host import Host
 from ...facts.snapshot import Snapshot
 from ...facts.view import SnapshotView
-from ..engine import EngineImage, Start
+from ..engine import Start
 from .choose import EngineChoice
 
 # As NVIDIA's release notes of its TensorFlow containers recommend: `--shm-size=1g --ulimit memlock=-1
@@ -28,15 +28,15 @@ _SWALLOWING = ("ipython", "jupyter", "jupyter-lab", "jupyter-notebook", "tritons
 
 def start(
     choice: EngineChoice,
-    held: EngineImage,
+    image: str,
     reference: str,
     entrypoint: Sequence[str],
     snapshot: Snapshot,
     environment: Mapping[str, str],
 ) -> Start:
-    """The Start of the image that ``held`` names. reference: for people. entrypoint: the image's.
+    """The Start of an image. image: its name or id in the engine. reference: for people.
 
-    environment: the stack's. What could not be set is in ``remarks``.
+    entrypoint: the image's. environment: the stack's. What could not be set is in ``remarks``.
     """
     host = SnapshotView(snapshot).machine.host
     facts = host.facts if host is not None and host.facts is not None else Host()
@@ -58,7 +58,7 @@ def start(
     return Start(
         engine=choice.name,
         program=choice.program,
-        image=held.image_id,
+        image=image,
         reference=reference,
         entrypoint="" if swallows else None,
         wiring=choice.wiring,

@@ -11,7 +11,7 @@ from ...exit_codes import UsageError
 from ...facts.base import known
 from ...facts.snapshot import Snapshot
 from ..pythons import finding
-from ..pythons.interpreter import Interpreter, asked_version, number, tags
+from ..pythons.interpreter import Interpreter, asked_version, number, plain_tags
 
 # For a Python of no system that is known: the oldest glibc among those.
 _OLDEST_GLIBC = min((row.glibc for row in system_pythons()), key=number)
@@ -74,14 +74,12 @@ class Destinations(msgspec.Struct, frozen=True, kw_only=True):
 
 def interpreter(minor: str, glibc: str, architecture: str) -> Interpreter:
     """A CPython of that version on another machine."""
-    flavour = "m" if number(minor) < (3, 8) else ""
-    abi = f"cpython-{minor.replace('.', '')}{flavour}"
     return Interpreter(
         path=f"python{minor}",
         version=f"{minor}.0",
         found_in="another machine",
         architecture=architecture,
-        tags=tags(minor, abi, architecture, glibc),
+        tags=plain_tags(minor, architecture, glibc),
     )
 
 

@@ -17,10 +17,12 @@ from ..bundle.writing import Content
 from ..catalogue.model import Stack
 from ..downloads import Downloads
 from ..fit import select
+from ..fit.disk_space import space_at
 from ..fit.models import Choice
 from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.access import Access
+from ..plan.shared import DiskUse, disk_needs
 from ..progress import Meter, size
 from ..pythons.interpreter import Interpreter
 from ..request import Request
@@ -70,7 +72,6 @@ class ElsewhereShop:
         lock: Lockfile,
         stack: str,
         *,
-        dockerfile: bytes = b"",
         python: OwnPython | None = None,
     ) -> BundleIndex:
         """Fetch what is missing, and write the bundle. Raises EnvcheckError.
@@ -85,15 +86,18 @@ class ElsewhereShop:
         files = lock.files
         wanted = [*files, *own_requirements.files(own)]
         missing = [file for file in wanted if not self._downloads.has(file)]
-        _check_room(output, wanted, missing)
-        total = size(sum(file.size or 0 for file in wanted))
-        self._reporter.say(f"fetching {len(wanted)} files, {total}")
+        uses = [
+            DiskUse(space_at(output.parent), "the bundle", _bytes(wanted), estimated=False),
+            DiskUse(
+                space_at(places.downloads()), "fetched files", _bytes(missing), estimated=False
+            ),
+        ]
+        disk_needs(uses, "--output PLACE names another file system, XDG_CACHE_HOME another cache")
+        self._reporter.say(f"fetching {len(wanted)} files, {size(_bytes(wanted))}")
         self._downloads.fetch(wanted, Meter(self._reporter.progress))
         contents = {f"{FILES}/{file.name}": Content.stored(self._downloads, file) for file in files}
         contents[LOCK] = Content.of(pylock.text(lock).encode())
         contents[STACK] = Content.of(stack.encode())
-        if dockerfile:
-            contents["Dockerfile"] = Content.of(dockerfile)
         if python is not None:
             contents[f"{PYTHON}/{python.file_name}"] = python.content
         contents |= own_requirements.contents(self._own, own, self._downloads, index, python)
@@ -125,14 +129,8 @@ def index_of(lock: Lockfile) -> BundleIndex:
     )
 
 
-def _check_room(output: Path, files: Sequence[LockedFile], missing: Sequence[LockedFile]) -> None:
-    """Raises Cannot. While it is written, a file exists twice: downloaded, and in the bundle."""
-    needed = sum(file.size or 0 for file in files)
-    root = places.downloads()
-    cache = next(folder for folder in (root, *root.parents) if folder.is_dir())
-    if cache.stat().st_dev == output.parent.stat().st_dev:
-        needed += sum(file.size or 0 for file in missing)
-    writing.check_room(output, needed)
+def _bytes(files: Sequence[LockedFile]) -> int:
+    return sum(file.size or 0 for file in files)
 
 
 def stack_text(choice: Choice) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-from packaging.specifiers import SpecifierSet
 
 from ... import scratch
 from ...exit_codes import Cannot, CouldNotLook
@@ -20,7 +19,7 @@ from ..fit.models import Choice
 from ..mode import Reporter
 from ..request import Request
 from ..wheels import given_lock
-from . import dockerfile, elsewhere, own_python, own_requirements
+from . import elsewhere, own_python, own_requirements
 from .destinations import Destinations
 from .own_python import OwnPython
 
@@ -57,7 +56,6 @@ def _of_wheels(
     lock = given or shop.lock(choice)
     with scratch.directory() as folder:
         python = _own_python(lock.python, wanted, folder, reporter)
-        runs = python is not None and SpecifierSet(shop.own_python).contains(f"{python.minor}.0")
         interpreters = [*wanted.of_envcheck(), wanted.with_python(lock.python)]
         return shop.write(
             output,
@@ -65,7 +63,6 @@ def _of_wheels(
             own_requirements.runners(interpreters, shop.own_python),
             lock,
             elsewhere.stack_text(choice),
-            dockerfile=dockerfile.render(choice.stack, lock, carries_python=runs),
             python=python,
         )
 

@@ -1,4 +1,4 @@
-"""The texts written from a template of ``templates/``: Dockerfiles, and a bundle's setup.sh."""
+"""The texts written from a template of ``templates/``: a bundle's setup.sh."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def render(name: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["quoted"] = quoted
     return environment.get_template(name).render(_safe(values))
 
 
@@ -31,9 +30,3 @@ def _safe(value: Any) -> Any:
     if isinstance(value, list):
         return [_safe(one) for one in value]
     return safe_text.escaped(value) if isinstance(value, str) else value
-
-
-def quoted(text: str) -> str:
-    """A value as a Dockerfile reads it: nothing in it is a variable or ends the string."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
-    return f'"{escaped}"'

@@ -98,7 +98,7 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
         pinned = str(named) if named.digest else ""
     fits = [
         fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu)
-        for stack in containers.among(request.stack, request.flavour)
+        for stack in containers.among(request.flavour)
     ]
     if request.release:
         wanted = containers.find([judged.stack for judged in fits], request.release)

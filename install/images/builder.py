@@ -76,12 +76,17 @@ class ImageBuilder:
         """Say what the engine is about to get, before it does."""
         self._reporter.step("resolve")
         engine, image = self._resolved.engine, self._resolved.image
-        held = held_as(engine, image, engine_images.tag_of(version.directory.parent, version.id))
-        stored = engine_storage.find(held, held.image_id)
+        stored = engine_storage.find(engine.program, image.config.digest)
         tags = [] if stored is None else stored.tags
         self._there = stored is not None
-        before = self._there and not any(tag.startswith(engine_images.PREFIX) for tag in tags)
-        self._held = msgspec.structs.replace(held, before=before)
+        self._held = EngineImage(
+            engine=engine.name,
+            program=engine.program,
+            image_id=image.config.digest,
+            tag=engine_images.tag_of(version.directory.parent, version.id),
+            reference=image.pinned,
+            before=self._there and not any(tag.startswith(engine_images.PREFIX) for tag in tags),
+        )
         engine_images.hold(version, self._held)
 
     def _pull(self, version: Version) -> None:
@@ -108,22 +113,10 @@ class ImageBuilder:
         assert self._held is not None, "the stage before"
         self._start = starting.start(
             resolved.engine,
-            self._held,
+            self._held.image_id,
             resolved.image.reference,
             resolved.image.entrypoint,
             self._snapshot,
             resolved.choice.stack.environment,
         )
         durable.dump(version.start, self._start)
-
-
-def held_as(engine: EngineChoice, image: Image, tag: str = "") -> EngineImage:
-    """What the engine will hold."""
-    return EngineImage(
-        engine=engine.name,
-        program=engine.program,
-        image_id=image.config.digest,
-        tag=tag,
-        reference=image.pinned,
-        before=False,
-    )

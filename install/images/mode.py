@@ -12,7 +12,6 @@ from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
-from ..engine import EngineImage
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside, skopeo
 from ..engines.choose import EngineChoice
@@ -31,7 +30,7 @@ from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
-from .builder import ImageBuilder, ResolvedImage, held_as
+from .builder import ImageBuilder, ResolvedImage
 
 if TYPE_CHECKING:
     from ..mode import Reporter
@@ -68,12 +67,13 @@ class ImageMode:
             program = skopeo.program(self.snapshot)
             self._reporter.say(f"asking for {named}")
             image = skopeo.resolve(program, named, self.architecture, options, engine.name)
-        held = engine_storage.has(held_as(engine, image))
+        held = engine_storage.find(engine.program, image.config.digest) is not None
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
             other = engine_choice.choose(self.request.engine, self.snapshot, needed)
-            held = other.name != engine.name and engine_storage.has(held_as(other, image))
-            engine = other
+            if other.name != engine.name:
+                engine = other
+                held = engine_storage.find(other.program, image.config.digest) is not None
         image_driver.check_driver(image, self.snapshot)
         return ResolvedImage(
             choice=choice,
@@ -85,15 +85,7 @@ class ImageMode:
 
     def _stored(self, named: str, engine: EngineChoice) -> Image:
         """The same as the engine has it: of an archive, or pulled before."""
-        there = EngineImage(
-            engine=engine.name,
-            program=engine.program,
-            image_id=named,
-            tag="",
-            reference=named,
-            before=True,
-        )
-        stored = engine_storage.find(there, named)
+        stored = engine_storage.find(engine.program, named)
         if stored is None:
             raise UsageError(
                 f"{engine.name} has no image {named}",

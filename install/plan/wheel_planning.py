@@ -109,10 +109,10 @@ def _disk_uses(choice: Choice, sizes: _Sizes, here: WheelPlanInputs) -> list[Dis
     share = sizes.to_fetch / (sizes.cached + sizes.to_fetch) if sizes.to_fetch else 0.0
     own = OWN_MIB * MIB + round(sizes.unpacked * OWN_SHARE)
     own += sizes.unpacked if here.copied else 0
-    uses = [DiskUse(here.cache, "uv's unpacked wheels", round(sizes.unpacked * share), estimated)]
-    if here.offline:
-        uses.append(DiskUse(here.cache, "fetched files", sizes.to_fetch, estimated))
-    return [*uses, DiskUse(here.environment, "the environment", own, estimated)]
+    return [
+        DiskUse(here.cache, "uv's unpacked wheels", round(sizes.unpacked * share), estimated),
+        DiskUse(here.environment, "the environment", own, estimated),
+    ]
 
 
 def _notes(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> list[str]:

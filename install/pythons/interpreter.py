@@ -85,6 +85,12 @@ def tags(
     return [str(tag) for listed in (own, pure) for tag in listed]
 
 
+def plain_tags(minor: str, architecture: str, glibc: str) -> list[str]:
+    """The tags of a release build of CPython."""
+    flavour = "m" if number(minor) < (3, 8) else ""  # pymalloc's mark, until 3.7
+    return tags(minor, f"cpython-{minor.replace('.', '')}{flavour}", architecture, glibc)
+
+
 def _manylinux(architecture: str, glibc: str) -> Iterator[str]:
     found = re.fullmatch(r"2\.(\d+)(\..*)?", glibc)
     if found is None:

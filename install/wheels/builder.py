@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...exit_codes import Cannot, CouldNotLook
+from ...exit_codes import CouldNotLook
 from .. import pylock
 from ..fit.models import Choice
 from ..lockfile import Lockfile
 from ..plan.models import WheelPlan
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
-from ..request import Request
 from ..transaction.interfaces import Artifact, Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built
@@ -38,13 +37,11 @@ class WheelBuilder:
     def __init__(
         self,
         resolved: ResolvedWheels,
-        request: Request,
         plan: WheelPlan,
         source: installing.FileSource,
         reporter: Reporter,
     ) -> None:
         self._resolved = resolved
-        self._request = request
         self._plan = plan
         self._source = source
         self._reporter = reporter
@@ -71,7 +68,7 @@ class WheelBuilder:
         self._python = candidate.interpreter
         if self._python is None:
             self._reporter.step("python")
-            self._python = get_python(candidate.python_to_get, self._request)
+            self._python = get_python(candidate.python_to_get)
 
     def _create(self, version: Version) -> None:
         assert self._python is not None, "the stage before"
@@ -111,13 +108,8 @@ def artifact(lock: Lockfile) -> Artifact:
     )
 
 
-def get_python(minor: str, request: Request) -> Interpreter:
-    """Have uv get it, and find it. Raises CouldNotLook, or Cannot where there is no network to use."""
-    if request.offline:
-        raise Cannot(
-            f"Python {minor} is not on this machine, and without a network it cannot be downloaded",
-            f"install Python {minor} by the distribution's packages, and try again",
-        )
+def get_python(minor: str) -> Interpreter:
+    """Have uv get it, and find it. Raises CouldNotLook."""
     uv.get_python(minor)
     found = finding.interpreters(minor)
     if not found:

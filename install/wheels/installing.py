@@ -13,6 +13,7 @@ from ... import scratch
 from ...exit_codes import CouldNotLook, PutBack
 from ...findings.shell import word
 from .. import places, pylock
+from ..bundle.reading import Bundle
 from ..catalogue.model import Stack
 from ..downloads import Downloads
 from ..lockfile import LockedFile, LockedPackage, Lockfile
@@ -27,12 +28,15 @@ Arguments = Sequence[str | Path]
 
 
 class FileSource(NamedTuple):
-    """Where the files come from. indexes: None without a network; then all are in ``downloads``."""
+    """Where the files come from. indexes: None: no network, all are in the bundle or downloaded."""
 
     downloads: Downloads
     indexes: Indexes | None
+    bundle: Bundle | None = None
 
     def url(self, file: LockedFile) -> str:
+        if self.bundle is not None:
+            return self.bundle.path(file).as_uri()
         return self.downloads.path(file).as_uri() if self.downloads.has(file) else file.url
 
 
@@ -73,7 +77,8 @@ def _build(target: InstallTarget, lock: Lockfile, job: sdists.Job) -> None:
     """Build an sdist without a network, with its tools in a folder beside the environment's packages."""
     log = logs.path(target.directory, f"build-{job.package.name}.log")
     target = InstallTarget(target.directory, target.source)  # a build's output is no progress
-    target.source.downloads.fetch([job.package.file])
+    if target.source.bundle is None:
+        target.source.downloads.fetch([job.package.file])
     with scratch.directory() as folder:
         if tools := sdists.tools_of(job, lock):
             result = _install_wheels(target, tools, log, folder)

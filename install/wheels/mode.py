@@ -161,9 +161,9 @@ class WheelMode:
         """Raises UsageError for a damaged bundle."""
         if self._bundle is not None:
             self._reporter.say(f"verifying the {len(resolved.lock.files)} files of the bundle")
-            self._bundle.adopt(resolved.lock, self._files)
-        source = FileSource(self._files, self._indexes(resolved.choice.stack))
-        return WheelBuilder(resolved, self.request, plan, source, self._reporter)
+            self._bundle.verify(resolved.lock)
+        source = FileSource(self._files, self._indexes(resolved.choice.stack), self._bundle)
+        return WheelBuilder(resolved, plan, source, self._reporter)
 
     def _cached(self, lock: Lockfile) -> frozenset[str]:
         """The sha256 of files that are not fetched: uv has unpacked their version, or they are downloaded."""

@@ -22,7 +22,7 @@ from ..catalogue.model import Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
-from ..pythons.interpreter import tags
+from ..pythons.interpreter import plain_tags
 from . import origin, resolution, uv_compile
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, Pin, Target
@@ -80,11 +80,7 @@ def best_file(files: Iterable[LockedFile], select: Selector) -> LockedFile | Non
 def selector(target: Target) -> Selector:
     """Chooses among tagged wheels."""
     listed = target.interpreter.tags if target.interpreter else []
-    if not listed:
-        major, minor = target.minor.split(".")
-        flavour = "m" if (int(major), int(minor)) < (3, 8) else ""  # pymalloc's mark, until 3.7
-        abi = f"cpython-{major}{minor}{flavour}"
-        listed = tags(target.minor, abi, target.architecture, target.glibc)
+    listed = listed or plain_tags(target.minor, target.architecture, target.glibc)
     return create_compatible_tags_selector([Tag(*tag.split("-")) for tag in listed])
 
 

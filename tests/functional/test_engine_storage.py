@@ -62,7 +62,7 @@ def test_an_image_is_pulled_named_and_let_go(
     )
     assert got.image_id == image.config.digest and engine_storage.has(got) and ticks
     assert not list((tmp_path / "tmp").iterdir()), "the engine's folder stays behind"
-    stored = engine_storage.find(got, got.tag)
+    stored = engine_storage.find(got.program, got.tag)
     assert stored is not None and stored.tags == [got.tag]
     engine_storage.release(got)
     assert not engine_storage.has(got)
@@ -76,7 +76,7 @@ def test_an_image_that_was_there_before_stays(
     got = engine_storage.pull(engine.held(image), image, ACCESS, tmp_path)
     engine.run("tag", got.image_id, "localhost/the-users:own")
     engine_storage.release(replace(got, before=True))
-    stored = engine_storage.find(got, got.image_id)
+    stored = engine_storage.find(got.program, got.image_id)
     assert stored is not None and stored.tags == ["localhost/the-users:own"]
     engine.run("rmi", "--force", got.image_id)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from docker_daemon import DockerDaemon
-from engine_images import held, served
+from engine_images import served
 from podman import PodmanWorld
 from processes import ran
 
@@ -31,12 +31,7 @@ def test_what_may_be_set_is_what_a_start_can_have(
     engine = choice.engine
     assert known(engine.storage_path) == str(podman_world.storage)
     with served(tmp_path / "registry") as image:
-        there = held(
-            "podman",
-            choice.program,
-            image,
-            image_id=f"sha256:{podman_world.id_of(podman_world.image('base'))}",
-        )
+        there = f"sha256:{podman_world.id_of(podman_world.image('base'))}"
         start = starting.start(choice, there, image.reference, [], snapshot, {})
     here = command.Here(uid=0, gid=0, network="none", check=False)
     done = ran(command.argv(start, ["sh", "-c", "ulimit -l; ulimit -s"], here), text=True)

@@ -18,7 +18,7 @@ from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
-from envcheck.install.engine import EngineImage, Start
+from envcheck.install.engine import Start
 from envcheck.install.engines import inside, skopeo, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
 
@@ -134,17 +134,11 @@ def test_a_server_elsewhere_has_not_this_machines_gpus() -> None:
 
 
 def begun(choice: EngineChoice, entrypoint: Sequence[str] = (), **host: Any) -> Start:
-    held = EngineImage(
-        engine=choice.name,
-        program=choice.program,
-        image_id="sha256:1f",
-        tag="t",
-        reference="r",
-        before=False,
-    )
     probes = {"host": replace(HOST, **host)}
     reference = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    return starting.start(choice, held, reference, entrypoint, snapshot(**probes), {"A": "1"})
+    return starting.start(
+        choice, "sha256:1f", reference, entrypoint, snapshot(**probes), {"A": "1"}
+    )
 
 
 def test_where_all_may_be_set_there_is_nothing_to_remark() -> None:

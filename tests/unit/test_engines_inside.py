@@ -13,7 +13,6 @@ from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.snapshot import Snapshot
-from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage, inside
 
 REF = "registry.test/tf:1"
@@ -31,8 +30,9 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """(engine, image) that are there."""
     held: set[tuple[str, str]] = {("podman", REF)}
 
-    def find(one: EngineImage, name: str) -> engine_storage.Stored | None:
-        return engine_storage.Stored(id="sha256:1") if (one.engine, name) in held else None
+    def find(program: str, name: str) -> engine_storage.Stored | None:
+        engine = program.rpartition("/")[2]
+        return engine_storage.Stored(id="sha256:1") if (engine, name) in held else None
 
     monkeypatch.setattr(engine_storage, "find", find)
     return held

@@ -62,10 +62,6 @@ def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
         ({"release": "newest"}, "a release is a month, 19.09 to 25.02", "shows all"),
         ({"release": "23.13"}, "a release is a month, 19.09 to 25.02", "shows all"),
         ({"release": "²³.03"}, "a release is a month, 19.09 to 25.02", "shows all"),
-        ({"stack": "nvidia-tf1"}, "there are ngc-tf1 and ngc-tf2", "--image REF"),
-        ({"image": "x/y:1", "release": "23.03"}, "--image names one image", ""),
-        ({"image": "x/y:1", "flavour": "tf1"}, "--flavour another one", ""),
-        ({"image": "x/y:1", "stack": "ngc-tf1"}, "--stack another one", ""),
         ({"image": "X/Y:1"}, "X/Y", ""),
     ],
 )

@@ -1,22 +1,18 @@
-# An image of this bundle: {{ what }}, verified by the doctor while it is built.
-#   docker build -t {{ tag }} DIRECTORY     (BuildKit, or podman 4 and newer)
-#   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/{{ tag }} DIRECTORY
-{% if driver %}
-# The host needs NVIDIA's container toolkit and {{ driver }}.
-#   docker run --rm --gpus all {{ tag }} python -c 'import tensorflow'
-{% endif %}
-
+# An image of a bundle, verified by the doctor while it is built. DIRECTORY is what `envcheck bundle` wrote.
+#   docker build -f Dockerfiles/bundle.Dockerfile -t tensorflow DIRECTORY     (BuildKit, or podman 4 and newer)
+#   docker run --rm --gpus all tensorflow python -c 'import tensorflow'
 # A tag moves, a digest does not. For another BASE give its digest too: it becomes a label.
 #   --build-arg BASE=NAME@sha256:DIGEST --build-arg BASE_DIGEST=sha256:DIGEST
-ARG BASE={{ base }}
+ARG BASE=docker.io/library/ubuntu:24.04@sha256:786a8b558f7be160c6c8c4a54f9a57274f3b4fb1491cf65146521ae77ff1dc54
 FROM ${BASE}
 ARG BASE
-ARG BASE_DIGEST={{ base.partition("@")[2] }}
+ARG BASE_DIGEST=sha256:786a8b558f7be160c6c8c4a54f9a57274f3b4fb1491cf65146521ae77ff1dc54
 USER root
 RUN case "$BASE" in *"$BASE_DIGEST") ;; *) echo "BASE_DIGEST is not the digest in BASE" >&2; exit 1;; esac
 
-# What BASE has to have beside the bundle: by apt, the only step that needs a network.
-ARG PACKAGES={{ packages | join(" ") | quoted }}
+# What BASE has to have beside the bundle, by apt, the only step that needs a network: a Python, if the bundle has none
+# that envcheck runs with, and the compilers of a stack that is built.
+ARG PACKAGES="python3"
 RUN [ -z "$PACKAGES" ] || { apt-get update \
  && apt-get install -y --no-install-recommends $PACKAGES \
  && rm -rf /var/lib/apt/lists/*; }
@@ -32,18 +28,11 @@ RUN --mount=type=bind,target=/run/bundle \
  && echo 'envcheck:x:10001:10001::/home/envcheck:/bin/sh' >> /etc/passwd \
  && mkdir -p /home/envcheck && chown 10001:10001 /home/envcheck
 
-# As activation would set it, and nothing else.
-{% for name, value in variables.items() %}
-ENV {{ name }}={{ value | quoted }}
-{% endfor %}
 ENV VIRTUAL_ENV=/opt/stack/current PATH=/opt/stack/current/bin:$PATH
-# Where this image's own sources are, say with the build:
-#   --label org.opencontainers.image.source=https://… --label org.opencontainers.image.revision=COMMIT
-{% for name, value in labels.items() %}
-{{ "LABEL" if loop.first else "     " }} {{ name }}={{ value | quoted }} \
-{% endfor %}
-      org.opencontainers.image.base.name="$BASE" \
+LABEL org.opencontainers.image.base.name="$BASE" \
       org.opencontainers.image.base.digest="$BASE_DIGEST"
 USER 10001:10001
 WORKDIR /home/envcheck
+# With the variables that activation sets.
+ENTRYPOINT ["envcheck", "run", "--path", "/opt/stack", "--"]
 CMD ["python"]
