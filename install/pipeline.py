@@ -33,7 +33,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     plan: AnyPlan | None = None
     installed: Installed | None = None
-    provided: dict[str, str] = {}  # what was given in a package's place: name → how
 
 
 def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
@@ -81,7 +80,7 @@ def _carried_out(
         fresh=options.fresh,
     )
     result: Result = "already" if installed.already else "installed"
-    return Outcome(result=result, plan=shown, installed=installed, provided=_provided(installed))
+    return Outcome(result=result, plan=shown, installed=_with_provided(installed))
 
 
 @contextmanager
@@ -109,15 +108,15 @@ def _already(there: Installed) -> Outcome:
     """It is the one installed last from here on: another may have been installed since."""
     notes = [*there.notes, *recovery.remember(Root(Path(there.directory)))]
     there = msgspec.structs.replace(there, notes=notes)
-    return Outcome(result="already", installed=there, provided=_provided(there))
+    return Outcome(result="already", installed=_with_provided(there))
 
 
-def _provided(there: Installed) -> dict[str, str]:
+def _with_provided(there: Installed) -> Installed:
     version = Version(Path(there.directory) / there.version)
     if not version.is_container:
         with suppress(UsageError):
-            return pylock.read(version.lock).provided
-    return {}
+            there = msgspec.structs.replace(there, provided=pylock.read(version.lock).provided)
+    return there
 
 
 @contextmanager

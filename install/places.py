@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 
 from ..exit_codes import Cannot
@@ -60,8 +59,8 @@ def check_home() -> None:
         raise Cannot(f"HOME is {place}, which is not a directory with an absolute path", _HINT)
     if owner not in (os.geteuid(), 0):
         raise Cannot(
-            f"HOME is {place}, which belongs to {_name(owner)}, and envcheck runs as"
-            f" {_name(os.geteuid())}: what it wrote there would be in the other's way",
+            f"HOME is {place}, which belongs to user {owner}, and envcheck runs as user"
+            f" {os.geteuid()}: what it wrote there would be in the other's way",
             f"sudo -H sets HOME; {_HINT}",
         )
 
@@ -75,10 +74,3 @@ def home() -> Path:
             f"HOME is not set, and user {os.getuid()} has no home directory",
             hint=_HINT,
         ) from None
-
-
-def _name(user: int) -> str:
-    try:
-        return f"user {pwd.getpwuid(user).pw_name}"
-    except KeyError:
-        return f"user {user}"

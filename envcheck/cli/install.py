@@ -18,7 +18,8 @@ from .style import style_of
 if TYPE_CHECKING:
     from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
-    from ..install.reports.installed import InstalledEnvironment, Result
+    from ..install.reports.installed import Result
+    from ..install.transaction.record import Installed
 
 EPILOG = """\
 examples:
@@ -123,22 +124,20 @@ class _InstallTerminal(terminal.Terminal):
 def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     from ..install.reports import installed, plan_text
 
-    there = outcome.installed
-    environment = installed.environment_of(there, outcome.provided) if there else None
     if arguments.format == "json":
-        return _envelope(outcome.result, outcome.plan, environment)
+        return _envelope(outcome.result, outcome.plan, outcome.installed)
     style: dict[str, Any] = style_of(sys.stdout)._asdict()
     if outcome.result == "planned" and outcome.plan is not None:
         return plan_text.render(outcome.plan, **style, verbose=arguments.verbose)
-    if environment is None:
+    if outcome.installed is None:
         return "Nothing was touched.\n"
-    return installed.render(environment, already=outcome.result == "already", **style)
+    return installed.render(outcome.installed, already=outcome.result == "already", **style)
 
 
 def _envelope(
     result: Result,
     plan: AnyPlan | None,
-    environment: InstalledEnvironment | None = None,
+    environment: Installed | None = None,
     error: BaseException | None = None,
 ) -> str:
     from ..install.reports import installed

@@ -33,28 +33,17 @@ def make(
 ) -> BundleIndex:
     """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
     writing.check(output)
-    with pipeline.prepared(request):
+    with pipeline.prepared(request), scratch.directory() as folder:
         shop = elsewhere.ElsewhereShop(request, reporter)
-        return _of_wheels(request, output, wanted, shop, reporter)
-
-
-def _of_wheels(
-    request: Request,
-    output: Path,
-    wanted: Destinations,
-    shop: elsewhere.ElsewhereShop,
-    reporter: Reporter,
-) -> BundleIndex:
-    given = pylock.read(Path(request.lock)) if request.lock else None
-    if given is not None:
-        stack, release = request.stack or given.stack, given.release
-        request = msgspec.structs.replace(request, stack=stack, release=release)
-        wanted = msgspec.structs.replace(wanted, python=wanted.python or given.python)
-    choice = _chosen(request, wanted, shop, reporter)
-    if given is not None:
-        given_lock.check(given, choice, request.lock)
-    lock = given or shop.lock(choice)
-    with scratch.directory() as folder:
+        given = pylock.read(Path(request.lock)) if request.lock else None
+        if given is not None:
+            stack, release = request.stack or given.stack, given.release
+            request = msgspec.structs.replace(request, stack=stack, release=release)
+            wanted = msgspec.structs.replace(wanted, python=wanted.python or given.python)
+        choice = _chosen(request, wanted, shop, reporter)
+        if given is not None:
+            given_lock.check(given, choice, request.lock)
+        lock = given or shop.lock(choice)
         python = _own_python(lock.python, wanted, folder, reporter)
         interpreters = [*wanted.of_envcheck(), wanted.with_python(lock.python)]
         return shop.write(

@@ -73,6 +73,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     record: Record
     notes: list[str] = []
     drifted: bool = False  # packages of the lock have been changed or removed since
+    provided: dict[str, str] = {}  # what was given in a package's place: name → how
 
 
 def inputs(request: Request) -> str:

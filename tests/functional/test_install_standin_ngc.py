@@ -68,7 +68,7 @@ def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
     plan, environment = result["plan"], result["environment"]
     assert plan["reference"] == f"nvcr.io/nvidia/tensorflow:{SEES}"
     assert plan["reasons"] == ["23.03 is the newest release of ngc-tf1"]
-    assert plan["wiring"] == environment["wiring"] == "by CDI (/etc/cdi/nvidia.json)"
+    assert plan["wiring"] == environment["record"]["wiring"] == "by CDI (/etc/cdi/nvidia.json)"
     outcomes = _outcomes(home.root("ngc-tf1") / "current/.envcheck/doctor.json")
     verified = ("FRM-001", "FRM-002", "BND-001", "BND-003", "TC-101", "TC-201")
     assert {code: outcomes[code] for code in verified} == dict.fromkeys(verified, "pass")

@@ -6,11 +6,13 @@ import json
 
 import pytest
 from planned import MIB, lock, package, planned
+from test_transaction import noted
 
 from envcheck import json_text
 from envcheck.install.plan.models import WheelPlan
 from envcheck.install.reports import plan_text
-from envcheck.install.reports.installed import Envelope, Failure, InstalledEnvironment
+from envcheck.install.reports.installed import Envelope, Failure
+from envcheck.install.transaction.record import Installed
 
 
 @pytest.fixture(autouse=True)
@@ -51,18 +53,12 @@ def test_every_envelope_has_the_same_keys() -> None:
     assert list(json.loads(json_text.render(good))["plan"]) == [*keys.split(), *more.split()]
 
 
-def environment() -> InstalledEnvironment:
-    return InstalledEnvironment(
+def environment() -> Installed:
+    return Installed(
         directory="/data/my envs/nvidia-tf1",
         prefix="/data/my envs/nvidia-tf1/current",
         version="23.03-py3.8-0badcafe",
-        stack="nvidia-tf1",
-        release="23.03",
-        title="NVIDIA TensorFlow 1",
-        python="3.8.18",
-        provided={"nvidia-pyindex": "the index"},
-        packages=42,
-        verdict="Healthy: 60 checks passed.",
-        unproven=["FRM-002"],
-        kept=["22.12-py3.8-01234567"],
+        already=False,
+        before="22.12-py3.8-01234567",
+        record=noted("23.03-py3.8-0badcafe"),
     )

@@ -278,16 +278,17 @@ def _envelope(done):
         answer = json.JSONDecoder().raw_decode(text[begin:])[0]
         environment, error = answer.get("environment") or {}, answer.get("error") or {}
         words = [error.get("sentence"), error.get("hint")]
-        kept = environment.get("kept") or [""]
-        unproven = environment.get("unproven") or []
+        version, before = environment.get("version", ""), environment.get("before", "")
+        health = (environment.get("record") or {}).get("health") or {}
+        unproven = health.get("unproven") or []
         return {
             "result": _text(answer["result"]),
             "exit_code": min(max(int(answer["exit_code"]), 0), 255),
             "words": " ".join(_text(one) for one in words if one),
             "directory": _text(environment.get("directory", "")),
-            "version": _text(environment.get("version", "")),
-            "kept": _text(kept[0]),
-            "verdict": _text(environment.get("verdict", "")),
+            "version": _text(version),
+            "kept": _text("" if before == version else before),
+            "verdict": _text(health.get("verdict", "")),
             "unproven": [_text(one) for one in unproven][:1000],
         }
     except Exception:  # it may be anything
