@@ -83,11 +83,6 @@ def locked(own: OwnWheel, interpreter: Interpreter, request: Request, access: Ac
     return resolve(Choice(stack=stack, candidate=candidate), indexes)
 
 
-def lines(lock: Lockfile) -> list[str]:
-    """A list of requirements for an environment that needs no pip."""
-    return pylock.for_pip([p for p in lock.packages if p.name != "pip"]).splitlines()
-
-
 def files(locks: Mapping[str, Lockfile]) -> list[LockedFile]:
     """Every file of the locks, each once. locks: by minor version of Python."""
     return list({file.sha256: file for lock in locks.values() for file in lock.files}.values())
@@ -104,7 +99,8 @@ def contents(
     made = {f"{OWN}/{own.name}": Content.of(own.data)}
     made |= {f"{OWN}/{file.name}": Content.stored(downloads, file) for file in files(locks)}
     for minor, lock in locks.items():
-        text = "\n".join([own.requirement, *lines(lock), ""])
+        needed = pylock.for_pip(p for p in lock.packages if p.name != "pip")
+        text = f"{own.requirement}\n{needed}"
         made[f"{OWN}/requirements-{minor}.txt"] = Content.of(text.encode())
     pip = next(p.file for lock in locks.values() for p in lock.packages if p.name == "pip")
     known = sorted({*locks, index.python} - {""}, key=number, reverse=True)

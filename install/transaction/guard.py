@@ -14,7 +14,7 @@ import msgspec
 
 from ...exit_codes import Cannot, UsageError
 from ...findings.shell import word
-from .. import durable, places
+from .. import durable
 from .layout import OWN, Root, now
 
 LAYOUT = 1
@@ -147,10 +147,11 @@ def _refuse_by_name(path: Path) -> None:
     if not path.is_absolute():
         raise UsageError(f"{path}: this is not an absolute path")
     plain = Path(os.path.normpath(path))
-    why = "an environment cannot take the whole file system" if plain == Path("/") else ""
-    why = why or ("this is your home directory" if _is_home(plain) else "")
-    if why:
-        raise UsageError(f"{path}: {why}", hint="name a directory in it")
+    home = os.path.expanduser("~")  # noqa: PTH111 - a user may have none
+    if plain in (Path("/"), Path(home)):
+        raise UsageError(
+            f"{path}: an environment cannot take all of this", "name a directory in it"
+        )
     # os.path's, which take what may not be looked at for what is not there.
     above = next(place for place in (path, *plain.parents) if os.path.exists(place))  # noqa: PTH110
     if not os.path.isdir(above):  # noqa: PTH112
@@ -162,14 +163,6 @@ def _refuse_by_name(path: Path) -> None:
                 f"{path}: lies inside {parent}, another environment of envcheck's",
                 hint="name a directory outside of it",
             )
-
-
-def _is_home(path: Path) -> bool:
-    try:
-        home = places.home()
-        return path == home or path.samefile(home)
-    except (OSError, Cannot):
-        return False
 
 
 def _is_bare(path: Path) -> bool:

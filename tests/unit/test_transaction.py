@@ -89,9 +89,9 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "new")
     for path, why in {
-        Path("/"): "whole file system",
-        Path.home(): "home directory",
-        Path(f"{Path.home()}/x/.."): "home directory",
+        Path("/"): "cannot take all",
+        Path.home(): "cannot take all",
+        Path(f"{Path.home()}/x/.."): "cannot take all",
         tmp_path / "file": "this is a file",
         tmp_path / "file" / "below" / "it": f"{tmp_path}/file is a file",
         tmp_path / "link": "symbolic link",
