@@ -124,4 +124,4 @@ def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(one: Path, ag
         shutil.rmtree(root)
         number += 1
     assert number > 30
-    assert ends == {0, 5}
+    assert ends == {0, 3, 5}, "3: not even the lock could be written"
