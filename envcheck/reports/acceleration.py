@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..facts.snapshot import Snapshot
 from ..findings.model import DEEPER, Outcome
@@ -42,7 +41,8 @@ def section(report: Report, snapshot: Snapshot, verbose: bool = True) -> ReportS
         rows.append([(state(result), result.outcome), (result.title, ""), (text, "")])
     blocks: list[Block] = [Table([Column(), Column(), Column(wraps=True)], rows)] if rows else []
     blocks += _skipped([one for one in results if one.outcome == "skipped"], verbose)
-    return ReportSection("acceleration", "Acceleration", summary(results), blocks)
+    summary = ", ".join(f"{len(titles)} {word}" for word, titles in states(report).items())
+    return ReportSection("acceleration", "Acceleration", summary, blocks)
 
 
 def _skipped(results: list[ReportedResult], verbose: bool) -> Iterator[Note]:
@@ -76,12 +76,6 @@ def state(result: ReportedResult) -> str:
         return _COULD_NOT_RUN
     words = _OF_MEMORY if result.area == "memory" else {}
     return words.get(result.outcome, _STATES[result.outcome])
-
-
-def summary(results: Iterable[ReportedResult]) -> str:
-    """How many are in which state."""
-    numbers = Counter(map(state, results))
-    return ", ".join(f"{numbers[word]} {word}" for word in _ORDER if numbers[word])
 
 
 def why(result: ReportedResult) -> str:

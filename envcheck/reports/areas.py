@@ -13,8 +13,8 @@ from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.view import NO_TARGET, is_container
 from ..findings.model import ELSEWHERE, NO_KERNELS, Outcome
-from .machine import facts
-from .model import Report, by_area, count, tally, was_left_out
+from .machine import facts, frameworks
+from .model import Report, by_area, count, tally, was_left_out, worst
 from .plain import code_ranges, roots, together
 from .results import ReportedResult
 
@@ -72,18 +72,16 @@ def facts_and_counts(
     area: str, results: list[ReportedResult], report: Report, snapshot: Snapshot
 ) -> str:
     """ "CUDA 12.9, cuDNN 9.10; 8 checks passed" """
-    facts: list[str] = []
-    if area == "libraries" and snapshot.target is not None:
-        facts = _libraries(snapshot.target)
+    target = snapshot.target if area == "libraries" else None
+    found = "" if target is None else ", ".join(_libraries(target))
     counts = tally(msgspec.structs.replace(count(results), consequences=0))
-    return "; ".join(filter(None, (", ".join(facts), counts)))
+    return "; ".join(filter(None, (found, counts)))
 
 
 def _libraries(target: Document) -> list[str]:
     """Versions as the frameworks mapped them, else as dlopen found them."""
-    frameworks = (facts(probe) for probe in (target.tensorflow, target.torch, target.jax))
     loader = facts(target.loader)
-    loaded = [one for framework in frameworks if framework for one in framework.libraries]
+    loaded = [one for framework in frameworks(target) for one in framework.libraries]
     loaded += [] if loader is None else loader.libraries
     versions: dict[str, str] = {}
     for one in loaded:
@@ -128,7 +126,8 @@ def area_lines(report: Report, snapshot: Snapshot) -> list[AreaLine]:
 
 def _without_target(areas: dict[str, list[ReportedResult]]) -> dict[str, list[ReportedResult]]:
     """The areas of a target that was not looked at as one; envcheck's own environment only with a finding."""
-    target = {area: results for area, results in areas.items() if _is_of_target(results)}
+    reasons = {area: {one.reason for one in results} for area, results in areas.items()}
+    target = {area: areas[area] for area, found in reasons.items() if found == {NO_TARGET}}
     if len(target) < 2:
         return areas
     rest = {area: results for area, results in areas.items() if area not in target}
@@ -137,20 +136,11 @@ def _without_target(areas: dict[str, list[ReportedResult]]) -> dict[str, list[Re
     return rest | {_TARGET: [result for one in target.values() for result in one]}
 
 
-def _is_of_target(results: list[ReportedResult]) -> bool:
-    """Whether nothing was judged because no target was looked at."""
-    return {result.reason for result in results} == {NO_TARGET}
-
-
 def area_outcome(results: list[ReportedResult]) -> Outcome:
     """The area's worst outcome; where something follows from a failure elsewhere, it is not OK."""
-    outcomes = {result.outcome for result in results}
-    for worse in ("fail", "could-not-run", "warn"):
-        if worse in outcomes:
-            return worse
-    if any(result.consequence_of for result in results) or "pass" not in outcomes:
-        return "skipped"
-    return "pass"
+    found = worst(results)
+    follows = any(result.consequence_of for result in results)
+    return "skipped" if found == "pass" and follows else found
 
 
 def _why_skipped(results: list[ReportedResult], ends: dict[str, str]) -> str:

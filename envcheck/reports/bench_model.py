@@ -69,6 +69,10 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     results: list[ReportedResult]
 
 
+# What stands in it as in the facts.
+_OF_BENCH = ({*Bench.__struct_fields__} & {*BenchReport.__struct_fields__}) - {"rows"}
+
+
 def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> BenchReport:
     """The report on a Snapshot with a bench."""
     bench = found.bench
@@ -88,13 +92,6 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
         note=SMALL if found.on_cpu else "",
         machine=machine,
         target=describe_target(snapshot.target),
-        asked=bench.asked,
-        began=bench.began,
-        seconds=bench.seconds,
-        interrupted=bench.interrupted,
-        busy_ok=bench.busy_ok,
-        inside=bench.inside,
-        settings=bench.settings,
         command=command_of(bench, snapshot),
         rows=[
             RowReport(
@@ -105,10 +102,10 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
             )
             for row in found.rows
         ],
-        left_out=bench.left_out,
         scaling=found.scaling,
         baseline=found.baseline,
         results=results,
+        **{name: getattr(bench, name) for name in _OF_BENCH},
     )
 
 

@@ -66,8 +66,5 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
-    return (
-        f"{minutes} min"
-        if minutes < 90
-        else f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
-    )
+    hours = f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
+    return f"{minutes} min" if minutes < 90 else hours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
@@ -16,14 +15,7 @@ TABLES, ROWS = 24, 200  # shown: the JSON report has all of them
 _NAMES = 4  # rows that a note names
 _ORDER = ("fail", "warn", "could-not-run", "")
 
-
-class _RowColumn(NamedTuple):
-    """rank: of Column. cell: text, or text and its style."""
-
-    heading: str
-    rank: int
-    cell: Callable[[RowResult], Span | str]
-    right: bool = True
+_Cell = Callable[[RowResult], Span | str]  # text, or text and its style
 
 
 def sections(
@@ -56,18 +48,18 @@ def _table(
     """The table, without columns that are empty, and its notes."""
     columns = [Column("Row")]
     cells: list[list[Span]] = [[(one.run.row.name, "code") for one in rows]]
-    for column in _columns(rows, gpus, references):
-        found = [column.cell(result) for result in rows]
+    for column, cell in _columns(rows, gpus, references):
+        found = [cell(result) for result in rows]
         styled: list[Span] = [(one, "") if isinstance(one, str) else one for one in found]
         if any(text for text, _style in styled):
-            columns.append(Column(column.heading, right=column.right, rank=column.rank))
+            columns.append(column)
             cells.append(styled)
     return [Table(columns, [list(line) for line in zip(*cells, strict=True)]), *_notes(rows)]
 
 
 def _columns(
     rows: list[RowResult], gpus: Mapping[str, str], references: dict[str, int]
-) -> list[_RowColumn]:
+) -> list[tuple[Column, _Cell]]:
     unit = next((one.rate.unit for one in rows if one.rate is not None), "samples/s")
     places = {words.where(one.run.row, gpus) for one in rows}
     compiler = words.STYLES[rows[0].run.row.style][2]
@@ -90,17 +82,20 @@ def _columns(
     def gpu(one: RowResult) -> str:
         return words.where(one.run.row, gpus) if len(places) > 1 else ""
 
+    def used(one: RowResult) -> str:
+        return words.share(one.utilisation) if one.utilisation else ""
+
     return [
-        _RowColumn("GPU", 0, gpu),
-        _RowColumn("AMP", 3, lambda one: _yes(one.run.row.precision == "amp"), right=False),
-        _RowColumn(compiler, 4, lambda one: _yes(one.run.row.compiled), right=False),
-        _RowColumn("Type", 2, lambda one: words.precision_of(one.run.row), right=False),
-        _RowColumn("Batch", 1, lambda one: f"{one.run.row.batch:,}"),
-        _RowColumn(unit.capitalize(), 0, rate),
-        _RowColumn("Speed", 0, _speed_up),
-        _RowColumn("Tensors", 6, memory),
-        _RowColumn("Share", 0, share),
-        _RowColumn("MFU", 5, lambda one: words.share(one.utilisation) if one.utilisation else ""),
+        (Column("GPU", right=True), gpu),
+        (Column("AMP", rank=3), lambda one: _yes(one.run.row.precision == "amp")),
+        (Column(compiler, rank=4), lambda one: _yes(one.run.row.compiled)),
+        (Column("Type", rank=2), lambda one: words.precision_of(one.run.row)),
+        (Column("Batch", right=True, rank=1), lambda one: f"{one.run.row.batch:,}"),
+        (Column(unit.capitalize(), right=True), rate),
+        (Column("Speed", right=True), _speed_up),
+        (Column("Tensors", right=True, rank=6), memory),
+        (Column("Share", right=True), share),
+        (Column("MFU", right=True, rank=5), used),
     ]
 
 

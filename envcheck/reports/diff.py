@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..attributes.difference import ChangedFact, ChangedRate
@@ -10,7 +9,7 @@ from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
 from .diff_model import DiffReport, TurnedCheck
 from .page import Page
-from .plain import WORDS, number_of, ranges, together
+from .plain import WORDS, devices_named, number_of, together
 
 _MOST = 12  # entries of a list, without --verbose
 
@@ -105,7 +104,7 @@ def _rates(page: Page, heading: str, rates: list[ChangedRate], most: int) -> Non
 def _rate(page: Page, group: list[ChangedRate]) -> None:
     """The same rate of several devices: that of the one that changed most."""
     first = max(group, key=lambda one: abs(one.change))
-    where = devices([one.device for one in group if one.device])
+    where = devices_named(one.device for one in group if one.device)
     page.paragraph(
         (f"{first.words}{', ' + where if where else ''}:", ""),
         (f"{first.before:.4g} → {first.after:.4g} {first.unit}", "code"),
@@ -126,7 +125,7 @@ def _facts(page: Page, facts: list[ChangedFact], most: int) -> None:
     for section, changed in sections.items():
         page.paragraph((_title(section), "code"), indent=2)
         for fact in sorted(changed, key=lambda one: (one.change, one.words))[:most]:
-            where = devices(fact.devices)
+            where = devices_named(fact.devices)
             value = {"added": f"new: {fact.after}", "removed": f"gone: {fact.before}"}.get(
                 fact.change, f"{fact.before} → {fact.after}"
             )
@@ -138,16 +137,6 @@ def _facts(page: Page, facts: list[ChangedFact], most: int) -> None:
 def _title(section: str) -> str:
     found = SECTIONS.get(section) or NAMED.get(section)
     return found.comment.partition(":")[0].rstrip(".") if found is not None else section
-
-
-def devices(names: Iterable[str]) -> str:
-    """ "GPU 0–7", "mlx5_0, mlx5_1"."""
-    names = list(dict.fromkeys(names))
-    numbers = [name.removeprefix("GPU ") for name in names]
-    if names and all(f"GPU {number}" in names and number.isdecimal() for number in numbers):
-        return f"GPU {ranges(sorted(map(int, numbers)))}"
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(names[:6]) + more
 
 
 def _more(page: Page, number: int) -> None:

@@ -91,12 +91,8 @@ def compare(
         before=_side(then),
         after=_side(now),
         turned=turned,
-        rates=found.rates,
-        facts=found.facts,
-        only=found.only,
         judged_in_one=judged_in_one,
-        facts_compared=found.facts_compared,
-        rates_compared=found.rates_compared,
+        **msgspec.structs.asdict(found),
     )
 
 

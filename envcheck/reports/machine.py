@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TypeVar
 
 import msgspec
@@ -11,6 +12,7 @@ from ..facts.base import Probe, Unavailable, known
 from ..facts.host import Host
 from ..facts.kernel import Kernel
 from ..facts.snapshot import Document, Snapshot
+from ..facts.target import Framework
 from ..facts.view import or_else, view_of
 
 T = TypeVar("T")
@@ -64,6 +66,13 @@ def facts(probe: Probe[T] | None) -> T | None:
     return None if probe is None else probe.facts
 
 
+def frameworks(document: Document) -> Iterator[Framework]:
+    """Those that were looked for."""
+    for probe in (document.tensorflow, document.torch, document.jax):
+        if (framework := facts(probe)) is not None:
+            yield framework
+
+
 def describe_machine(snapshot: Snapshot) -> MachineDescription:
     document = snapshot.machine
     host = facts(document.host) or Host()
@@ -106,14 +115,14 @@ def describe_target(document: Document | None) -> TargetDescription | None:
         return None
     interpreter = facts(document.interpreter)
     python = None if interpreter is None else interpreter.version
-    frameworks = _framework_versions(document)
+    versions = _framework_versions(document)
     pieces = [document.location, *([f"Python {python}"] if python else [])]
     return TargetDescription(
-        summary=", ".join([*pieces, *map(" ".join, frameworks.items())]),
+        summary=", ".join([*pieces, *map(" ".join, versions.items())]),
         location=document.location,
         collected_at=document.collected_at,
         python=python,
-        frameworks=frameworks,
+        frameworks=versions,
     )
 
 
@@ -165,9 +174,8 @@ def _cuda_version(document: Document) -> str | None:
 def _framework_versions(document: Document) -> dict[str, str]:
     """Each framework's version as it says when imported, else as its distribution says."""
     versions: dict[str, str] = {}
-    for probe in (document.tensorflow, document.torch, document.jax):
-        framework = facts(probe)
-        if framework is not None and (version := known(framework.version)):
+    for framework in frameworks(document):
+        if version := known(framework.version):
             versions[framework.name] = version
     packages = facts(document.packages)
     for distribution in packages.distributions if packages is not None else []:

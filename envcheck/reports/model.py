@@ -6,6 +6,7 @@ that `envcheck doctor --from FILE` gives byte for byte what the live run gave.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -66,12 +67,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
     """The report on a diagnosed Snapshot."""
-    return build_from(snapshot, reported_results(diagnosis))
-
-
-def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
+    results = reported_results(diagnosis)
     counts = count(results)
-    status = status_of(results)
     machine = describe_machine(snapshot)
     judged = _tensor_cores(snapshot, results)
     verdict = verdict_of(results, machine, snapshot, judged, counts.left_out)
@@ -79,7 +76,7 @@ def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
         schema=SCHEMA,
         simulated=snapshot.simulated,
         envcheck=__version__,
-        status=status,
+        status=status_of(results),
         verdict=verdict.text(),
         headlines=verdict.items,
         counts=counts,
@@ -93,13 +90,8 @@ def build_from(snapshot: Snapshot, results: list[ReportedResult]) -> Report:
 
 def verdict(report: Report, snapshot: Snapshot) -> OverallVerdict:
     """The report's verdict in its parts, for who lays it out."""
-    return verdict_of(
-        report.results,
-        report.machine,
-        snapshot,
-        report.tensor_cores,
-        report.counts.left_out,
-    )
+    left_out = report.counts.left_out
+    return verdict_of(report.results, report.machine, snapshot, report.tensor_cores, left_out)
 
 
 def _tensor_cores(snapshot: Snapshot, results: list[ReportedResult]) -> list[ModeVerdict]:
@@ -144,20 +136,16 @@ def _breaks(failed: AnyResult) -> bool:
 
 
 def count(results: Iterable[ReportedResult]) -> Counts:
-    numbers = dict.fromkeys(_SEVERITY, 0)
-    consequences = left_out = 0
-    for result in results:
-        numbers[result.outcome] += 1
-        consequences += bool(result.consequence_of)
-        left_out += was_left_out(result)
+    results = list(results)
+    numbers = Counter(result.outcome for result in results)
     return Counts(
         passed=numbers["pass"],
         warn=numbers["warn"],
         fail=numbers["fail"],
         skipped=numbers["skipped"],
         could_not_run=numbers["could-not-run"],
-        consequences=consequences,
-        left_out=left_out,
+        consequences=sum(bool(result.consequence_of) for result in results),
+        left_out=sum(map(was_left_out, results)),
     )
 
 

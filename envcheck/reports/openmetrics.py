@@ -26,13 +26,9 @@ def _families(report: Report) -> Iterator[tuple[str, Sequence[Sample]]]:
     yield "build_info", [Sample(1, version)]
     yield "snapshot_time_seconds", metrics.moment(machine.collected_at)
     yield "state", metrics.states(report.status)
-    yield (
-        "check",
-        [
-            Sample(1, {"code": one.code, "area": one.area, "outcome": one.outcome})
-            for one in report.results
-        ],
-    )
+    names = ("code", "area", "outcome")
+    checks = [{name: getattr(one, name) for name in names} for one in report.results]
+    yield "check", [Sample(1, labels) for labels in checks]
     yield "findings", _findings(report.results)
     if machine.driver:
         labels = {"version": machine.driver, "cuda": machine.cuda or ""}
@@ -65,19 +61,12 @@ def _index(index: int | None) -> str:
 def _tensor_cores(rows: Iterable[ModeVerdict]) -> Iterator[tuple[str, Sequence[Sample]]]:
     rows = list(rows)
     instances = _instances(rows)
-    places = [_kernel(row, instances) for row in rows]
-    yield (
-        "tensor_core_verdict",
-        [
-            Sample(1, {**place, "verdict": row.verdict})
-            for row, place in zip(rows, places, strict=True)
-        ],
-    )
+    placed = [(row, _kernel(row, instances)) for row in rows]
+    verdicts = [{**place, "verdict": row.verdict} for row, place in placed]
+    yield "tensor_core_verdict", [Sample(1, labels) for labels in verdicts]
     for name, of in (("flops", "tflops"), ("peak_flops", "peak_tflops")):
-        found = [(getattr(row, of), place) for row, place in zip(rows, places, strict=True)]
-        samples = [
-            Sample(round(value * 1e12), place) for value, place in found if value is not None
-        ]
+        found = [(getattr(row, of), place) for row, place in placed]
+        samples = [Sample(round(rate * 1e12), place) for rate, place in found if rate is not None]
         yield f"tensor_core_{name}", samples
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from ..facts.evidence import Evidence
-from ..findings.model import CheckResult, Level, Outcome, Remedy
+from ..findings.model import CheckResult, Outcome
 from ..findings.several import for_all, same_words
 from ..findings.subjects import Subject
 from .results import AnyResult, ReportedFinding, ReportedResult
@@ -50,27 +50,15 @@ class Column(NamedTuple):
     rank: int = 0
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings of one check with the same remedy, of the same devices or each of its own. Where its sentence
-    names a device, it is the first one's."""
-
-    cause: str
-    level: Level
-    headline: str
-    message: str
-    subjects: list[Subject]
-    evidence: list[Evidence]
-    remedy: Remedy | None
-
-    @property
-    def unmentioned(self) -> list[str]:
-        """The subjects that the message does not name; several GPUs in a few words."""
-        texts = dict.fromkeys(subject.text for subject in self.subjects)
-        rest = [one for one in self.subjects if not one.address or one.address not in self.message]
-        if self.message and len(texts) > 1 and all(one.kind == "gpu" for one in rest):
-            lead = "the same of " if len(rest) < len(self.subjects) else ""
-            return [lead + gpus_of(rest)]
-        return [text for text in texts if text not in self.message]
+def unmentioned(finding: ReportedFinding) -> list[str]:
+    """The subjects that the message does not name; several GPUs in a few words."""
+    subjects, message = finding.subjects, finding.message
+    texts = dict.fromkeys(subject.text for subject in subjects)
+    rest = [one for one in subjects if not one.address or one.address not in message]
+    if message and len(texts) > 1 and all(one.kind == "gpu" for one in rest):
+        lead = "the same of " if len(rest) < len(subjects) else ""
+        return [lead + gpus_of(rest)]
+    return [text for text in texts if text not in message]
 
 
 def gpus_of(subjects: list[Subject]) -> str:
@@ -85,8 +73,9 @@ def gpus_of(subjects: list[Subject]) -> str:
     return f"GPU{plural} {ranges(numbers)}" + (f" ({names.pop()})" if len(names) == 1 else "")
 
 
-def grouped(findings: list[ReportedFinding]) -> list[Group]:
-    """Findings in groups, failures before warnings."""
+def grouped(findings: list[ReportedFinding]) -> list[ReportedFinding]:
+    """Those with the same remedy as one, of the same devices or each of its own; failures before warnings.
+    Where the sentence names a device, it is the first one's."""
 
     def kind(one: ReportedFinding) -> object:
         remedy = (one.remedy.text, *one.remedy.commands) if one.remedy else ()
@@ -95,44 +84,35 @@ def grouped(findings: list[ReportedFinding]) -> list[Group]:
 
     ordered = sorted(findings, key=lambda finding: finding.level != "fail")
     groups = together((kind(one), one) for one in ordered)
-    return _alike([_group(members) for members in groups.values()])
+    return _likewise([_merged(members) for members in groups.values()])
 
 
-def _group(members: list[ReportedFinding]) -> Group:
-    return Group(
-        cause=members[0].cause,
-        level=members[0].level,
-        headline=members[0].headline,
-        message=members[0].message,
-        subjects=list(dict.fromkeys(about for one in members for about in one.subjects)),
-        evidence=list(dict.fromkeys(e for one in members for e in one.evidence)),
-        remedy=members[0].remedy,
-    )
+def _merged(findings: list[ReportedFinding]) -> ReportedFinding:
+    """The first, with the subjects and the evidence of all."""
+    subjects = dict.fromkeys(about for one in findings for about in one.subjects)
+    evidence = dict.fromkeys(each for one in findings for each in one.evidence)
+    return replace(findings[0], subjects=list(subjects), evidence=list(evidence))
 
 
-def _alike(groups: list[Group]) -> list[Group]:
+def _likewise(groups: list[ReportedFinding]) -> list[ReportedFinding]:
     """The groups; those that a headline and a remedy have in common, in one: "A is old: … Likewise: B." """
-    found: dict[object, list[Group]] = {}
+    found: dict[object, list[ReportedFinding]] = {}
     for place, one in enumerate(groups):
         devices = frozenset(about.address for about in one.subjects)
         key = (one.level, one.cause, one.headline, one.remedy and one.remedy.text, devices)
         found.setdefault(key if one.remedy else place, []).append(one)
-    return [_with_others(same[0], same[1:]) for same in found.values()]
+    return [_with_others(same) for same in found.values()]
 
 
-def _with_others(first: Group, others: list[Group]) -> Group:
+def _with_others(every: list[ReportedFinding]) -> ReportedFinding:
+    first, *others = every
     if not others:
         return first
     parts = [_other_words(first.message, other.message) for other in others[:OTHERS]]
     parts += [f"{len(others) - OTHERS} more"] if len(others) > OTHERS else []
-    every = [first, *others]
-    return msgspec.structs.replace(
-        first,
-        message=f"{first.message} Likewise: {'; '.join(parts)}.",
-        subjects=list(dict.fromkeys(about for one in every for about in one.subjects)),
-        evidence=list(dict.fromkeys(e for one in every for e in one.evidence)),
-        remedy=for_all([one.remedy for one in every if one.remedy]),
-    )
+    message = f"{first.message} Likewise: {'; '.join(parts)}."
+    remedy = for_all([one.remedy for one in every if one.remedy])
+    return replace(_merged(every), message=message, remedy=remedy)
 
 
 def _other_words(message: str, other: str) -> str:
@@ -232,6 +212,24 @@ def ranges(numbers: list[int]) -> str:
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in found)
 
 
+def devices_named(names: Iterable[str], most: int = 4) -> str:
+    """ "GPUs 0–3, 5", "mlx5_0, mlx5_1"; of more than ``most`` others, the rest are counted."""
+    names = list(dict.fromkeys(names))
+    numbers = [name.removeprefix("GPU ") for name in names]
+    gpus = all(
+        name != number and number.isdecimal() for name, number in zip(names, numbers, strict=True)
+    )
+    if len(names) > 1 and gpus:
+        return f"GPUs {ranges(sorted(map(int, numbers)))}"
+    return few(names, most)
+
+
+def few(items: Sequence[str], most: int, rest: str = "more") -> str:
+    """ "a, b, 3 more": the first ones, and how many there are beside them."""
+    more = [f"{len(items) - most} {rest}"] if len(items) > most else []
+    return ", ".join([*items[:most], *more])
+
+
 def _after(code: str) -> str:
     area, _, number = code.rpartition("-")
     return f"{area}-{int(number) + 1:0{len(number)}}" if number.isdecimal() else ""
@@ -251,8 +249,8 @@ def finding_lines(result: ReportedResult) -> Iterator[str]:
     """All of a result as plain lines, commands on lines of their own."""
     for group in grouped(result.findings):
         yield group.message
-        if group.unmentioned:
-            yield "  where: " + "; ".join(group.unmentioned)
+        if where := unmentioned(group):
+            yield "  where: " + "; ".join(where)
         for evidence in group.evidence:
             yield "  " + evidence_text(evidence)
         if group.remedy is not None:

@@ -11,8 +11,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from .. import safe_text
 
@@ -20,6 +19,8 @@ _ERASE = "\r\x1b[K"
 _EVERY = 0.2  # seconds
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ASCII_FRAMES = "-\\|/"
+
+Line = TypeVar("Line", bound="StatusLine")
 
 
 class StatusLine:
@@ -38,7 +39,7 @@ class StatusLine:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def __enter__(self) -> StatusLine:
+    def __enter__(self: Line) -> Line:
         return self
 
     def show(self, text: Callable[[int], str]) -> None:
@@ -71,12 +72,7 @@ class StatusLine:
                 self._write(_ERASE)
             self._shown = ""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self.clear()
 
@@ -105,9 +101,6 @@ class Progress(StatusLine):
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._since = time.monotonic()
-
-    def __enter__(self) -> Progress:
-        return self
 
     def update(
         self,

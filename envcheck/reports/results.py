@@ -55,14 +55,8 @@ def fails(result: AnyResult, fail_on: str) -> bool:
     if result.outcome in ("pass", "skipped"):
         return False
     degrades = any(finding.degrades for finding in result.findings)
-    return (
-        result.outcome == "fail"
-        or {
-            "fail": False,
-            "degraded": degrades,
-            "warn": degrades or result.outcome == "warn",
-        }[fail_on]
-    )
+    counted = {"fail": False, "degraded": degrades, "warn": degrades or result.outcome == "warn"}
+    return result.outcome == "fail" or counted[fail_on]
 
 
 def reported_results(diagnosis: Diagnosis) -> list[ReportedResult]:

@@ -10,7 +10,7 @@ import msgspec
 from ..facts.evidence import Evidence
 from ..findings.model import Outcome, Remedy
 from .headlines import devices_of, phrase
-from .plain import Column, code_ranges, gaps, grouped, roots, together
+from .plain import Column, code_ranges, gaps, grouped, roots, together, unmentioned
 from .results import ReportedResult
 
 GROUPS = 8  # findings of one check that are shown; the JSON report has all of them
@@ -128,7 +128,7 @@ def _of_result(
             headline=headline,
             message=group.message,
             devices=devices_of(group.subjects, gpus),
-            where=group.unmentioned,
+            where=unmentioned(group),
             evidence=group.evidence,
             gaps=gaps(result) if place == 1 and result.outcome == "fail" else [],
             follows=follows if place == 1 else [],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 import msgspec
 
@@ -11,14 +10,13 @@ from ..checks.registry import area_title
 from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import FRAMEWORKS, Framework
+from ..findings.model import Outcome
 from ..tensorcores.mode_verdict import ModeVerdict
 from .headlines import headlines
-from .machine import MachineDescription, facts, short_gpus
+from .machine import MachineDescription, frameworks, short_gpus
 from .plain import number_of
 from .results import ReportedResult
 from .tensorcore_rows import can_be_proven
-
-Sign = Literal["pass", "warn", "fail", "could-not-run", "skipped"]
 
 # The check that there is a GPU at all.
 NO_GPU = "PCI-001"
@@ -27,7 +25,7 @@ NO_GPU = "PCI-001"
 class OverallVerdict(msgspec.Struct, frozen=True):
     """``lead`` ("3 problems") and the ``items`` that it counts, most important first."""
 
-    sign: Sign
+    sign: Outcome
     lead: str = ""
     items: list[str] = []
 
@@ -75,12 +73,8 @@ def verdict_of(
     return OverallVerdict("pass", "healthy", [", ".join(filter(None, parts))])
 
 
-def _imported(target: Document | None) -> Iterator[Framework]:
-    if target is not None:
-        for probe in (target.tensorflow, target.torch, target.jax):
-            framework = facts(probe)
-            if framework is not None and framework.imported:
-                yield framework
+def _imported(target: Document | None) -> list[Framework]:
+    return [one for one in frameworks(target) if one.imported] if target is not None else []
 
 
 def _frameworks(target: Document | None, machine: MachineDescription) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...reports.html import PageSection
+from ...reports.plain import devices_named
 from .. import hosts
 from ..model import FleetResult, ProblemGroup, SharedFault
 from . import words
@@ -24,7 +25,7 @@ def problem_table(result: FleetResult, pages: Mapping[str, str]) -> PageSection:
 
 def _of_group(group: ProblemGroup, result: FleetResult, pages: Mapping[str, str]) -> dict[str, Any]:
     devices = {
-        words.devices([words.short_device(name) for name in problem.devices])
+        devices_named(map(words.short_device, problem.devices))
         for machine in result.machines
         if machine.name in group.machines
         for problem in machine.problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...reports.headlines import phrase
-from ...reports.plain import number_of, ranges
+from ...reports.plain import devices_named, few, number_of
 from ..folder import Outcome
 from ..model import (
     AttributeOutlier,
@@ -16,7 +16,7 @@ from ..model import (
     Split,
 )
 
-# Of more devices than these, the others are counted.
+# Of more than these, the others are counted.
 DEVICES = 4
 LONGEST_VALUE = 60
 
@@ -37,8 +37,7 @@ def machines(number: int) -> str:
 
 def verdict(result: FleetResult) -> str:
     """ "26 of 40 machines are healthy (2 with warnings), 9 degraded, 2 broken, 3 did not answer"."""
-    counts = result.counts
-    warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
+    counts, warned = result.counts, _warned(result)
     verb = "is" if 1 in (counts.healthy, counts.machines) else "are"
     healthy = f"{counts.healthy:,} of {machines(counts.machines)} {verb} healthy"
     if counts.healthy == counts.machines > 1:
@@ -50,8 +49,7 @@ def verdict(result: FleetResult) -> str:
         (counts.silent - counts.unanswered, "could not be checked completely"),
     )
     parts = [f"{number:,} {what}" for number, what in others if number]
-    text = ", ".join([healthy, *parts, *without_snapshot(result)])
-    return text + (f"; {number_of(count, 'outlier')}" if (count := len(outliers(result))) else "")
+    return ", ".join([healthy, *parts, *without_snapshot(result)]) + _outliers(result)
 
 
 def not_healthy(result: FleetResult) -> str:
@@ -65,12 +63,10 @@ def not_healthy(result: FleetResult) -> str:
 
 def healthy(result: FleetResult) -> list[str]:
     """["26 healthy, 2 of them with warnings; 4 outliers"]"""
-    warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
-    text = f"{result.counts.healthy:,} healthy" + (
-        f", {warned:,} of them with warnings" * bool(warned)
-    )
-    count = len(outliers(result))
-    return [text + (f"; {number_of(count, 'outlier')}" if count else "")]
+    warned = _warned(result)
+    text = f"{result.counts.healthy:,} healthy"
+    text += f", {warned:,} of them with warnings" if warned else ""
+    return [text + _outliers(result)]
 
 
 def without_snapshot(result: FleetResult) -> list[str]:
@@ -85,16 +81,11 @@ def without_snapshot(result: FleetResult) -> list[str]:
 def simulated(result: FleetResult) -> str:
     """Which machines are made up, "" for none: "2 of 3 machines: 8 × H100, healthy"."""
     made_up = [one.simulated for one in result.machines if one.simulated]
-    if not made_up:
-        return ""
     kinds = list(dict.fromkeys(made_up))
     text = "; ".join(kinds[:2] + ([f"{len(kinds) - 2} more"] if len(kinds) > 2 else []))
     answered = sum(one.answer == "answered" for one in result.machines)
-    return (
-        text
-        if len(made_up) == answered
-        else f"{len(made_up)} of {machines(len(result.machines))}: {text}"
-    )
+    some = 0 < len(made_up) < answered
+    return f"{len(made_up)} of {machines(len(result.machines))}: {text}" if some else text
 
 
 def outliers(result: FleetResult) -> set[str]:
@@ -106,19 +97,18 @@ def outliers(result: FleetResult) -> set[str]:
     return {one.machine for one in outlier if not one.because}
 
 
+def _outliers(result: FleetResult) -> str:
+    count = len(outliers(result))
+    return f"; {number_of(count, 'outlier')}" if count else ""
+
+
+def _warned(result: FleetResult) -> int:
+    return sum(bool(one.problems) for one in result.machines if one.state == "healthy")
+
+
 def problem(group: ProblemGroup) -> str:
     """ "a GPU is throttled by heat"."""
     return phrase(group.headline or group.title, [], {})
-
-
-def devices(names: Sequence[str]) -> str:
-    """ "GPUs 0–3, 5", "mlx5_0, mlx5_1"; of many, the first few."""
-    numbers = [name.removeprefix("GPU ") for name in names]
-    gpus = all(name == f"GPU {number}" for name, number in zip(names, numbers, strict=True))
-    if len(names) > 1 and gpus and all(number.isdecimal() for number in numbers):
-        return f"GPUs {ranges(sorted(map(int, numbers)))}"
-    more = [f"{len(names) - DEVICES} more"] if len(names) > DEVICES else []
-    return ", ".join([*names[:DEVICES], *more])
 
 
 def short_device(name: str) -> str:
@@ -146,12 +136,10 @@ def rate_outlier(outlier: RateOutlier, also: int = 2) -> str:
         f" the median {_number(outlier.median)} of {outlier.of} ({outlier.deviations:.1f} deviations)"
     )
     if outlier.also:
-        more = [f"{len(outlier.also) - also} more"] if len(outlier.also) > also else []
-        text += f"; also {', '.join([*outlier.also[:also], *more])}"
+        text += f"; also {few(outlier.also, also)}"
     text += since(outlier.first_seen)
-    return _about(
-        outlier.devices or ([outlier.device] if outlier.device else []), text, outlier.because
-    )
+    devices = outlier.devices or [outlier.device] * bool(outlier.device)
+    return _about(devices, text, outlier.because)
 
 
 def since(first_seen: str) -> str:
@@ -167,13 +155,11 @@ def minute(time: str) -> str:
 def split(found: Split) -> str:
     """ "driver is split: 535.104.05 on 20, 535.129.03 on 18; with it: version of the fabric manager"."""
     camps = [f"{_value(camp.value) or 'none'} on {len(camp.machines)}" for camp in found.camps]
-    more = [f"{len(camps) - DEVICES} more values"] if len(camps) > DEVICES else []
-    return f"{found.words} is split: {', '.join(camps[:DEVICES] + more)}{_with(found.also)}"
+    return f"{found.words} is split: {few(camps, DEVICES, 'more values')}{_with(found.also)}"
 
 
 def _with(also: Sequence[str]) -> str:
-    more = [f"{len(also) - DEVICES} more"] if len(also) > DEVICES else []
-    return f"; with it: {', '.join([*also[:DEVICES], *more])}" if also else ""
+    return f"; with it: {few(also, DEVICES)}" if also else ""
 
 
 def shared(fault: SharedFault) -> str:
@@ -195,7 +181,7 @@ def silence(outcome: Outcome, reason: str) -> str:
 
 
 def _about(names: Sequence[str], text: str, because: str) -> str:
-    about = f"{devices(names)}: " if names else ""
+    about = f"{devices_named(names)}: " if names else ""
     return about + text + (f" (see {because})" if because else "")
 
 
