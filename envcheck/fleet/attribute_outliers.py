@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..attributes.named import NAMED
 from ..attributes.registry import SECTIONS
-from ..reports.plain import number_of
+from ..reports.plain import number_of, together
 from . import hosts
 from .model import AttributeOutlier, Camp, JudgedMachine, MachineProblem, Split
 from .products import FEW
@@ -113,9 +113,7 @@ def _follows(key: str, values: Mapping[str, str], lead: str, leading: Mapping[st
     of_driver = lead == _DRIVER and key.startswith(_OF_DRIVER)
     if not of_driver and not _moves(key):
         return False
-    groups: dict[str, list[str]] = {}
-    for name, value in values.items():
-        groups.setdefault(leading.get(name, ""), []).append(value)
+    groups = together((leading.get(name, ""), value) for name, value in values.items())
     same = all(len(set(group)) == 1 for group in groups.values())
     return same and (of_driver or min(map(len, groups.values())) >= _GROUP[0])
 
@@ -156,9 +154,7 @@ def _unusual(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier]
     few = len(values) < FEW
     if few and not (clear and blank.key.startswith("gpus.")):
         return []  # adapters of one machine may be of several kinds; its GPUs are one product
-    places: dict[str, list[tuple[str, str, str]]] = {}
-    for figure in figures:
-        places.setdefault("" if few else figure[1], []).append(figure)
+    places = together(("" if few else figure[1], figure) for figure in figures)
     found: dict[tuple[str, str, str], tuple[int, int, list[str]]] = {}
     for at_place in places.values():
         here, count = Counter(value for _, _, value in at_place).most_common(1)[0]
@@ -184,9 +180,7 @@ def _split(
     blank: AttributeOutlier, whole: Mapping[str, str], least: int, share: float
 ) -> tuple[list[AttributeOutlier], list[Split]]:
     """The camps that machines are in, and those outside."""
-    camps: dict[str, list[str]] = {}
-    for name, value in whole.items():
-        camps.setdefault(value, []).append(name)
+    camps = together((value, name) for name, value in whole.items())
     total = len(whole)
     large = {v: names for v, names in camps.items() if len(names) >= max(least, share * total)}
     inside = sum(map(len, large.values()))

@@ -13,12 +13,25 @@ from msgspec.structs import replace
 from ..findings.causes import Finding
 from ..findings.model import CheckResult, Diagnosis
 from ..reports.headlines import OF_SEVERAL
-from ..reports.plain import worst_first
+from ..reports.plain import together, worst_first
 from . import hosts
 from .model import JudgedMachine, MachineProblem, ProblemGroup
 
 # Kinds of subjects that are one machine's own: the same library, package or file may be on all of them.
 _OWN = ("gpu", "mig-instance", "nvswitch", "pci-device", "process", "container", "file")
+
+# What a group has of the problem that it shows.
+_OF_PROBLEM = [
+    "code",
+    "cause",
+    "level",
+    "degrades",
+    "title",
+    "headline",
+    "message",
+    "remedy",
+    "commands",
+]
 
 
 def problems(diagnosis: Diagnosis) -> list[MachineProblem]:
@@ -69,10 +82,8 @@ def _of_class(finding: Finding) -> str:
 
 def grouped(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
     """The worst first, and of these what most machines have."""
-    found: dict[str, list[tuple[str, MachineProblem]]] = {}
-    for machine in machines:
-        for problem in machine.problems:
-            found.setdefault(problem.kind, []).append((machine.name, problem))
+    each = ((machine.name, problem) for machine in machines for problem in machine.problems)
+    found = together((problem.kind, (name, problem)) for name, problem in each)
     groups = [_group(members) for members in found.values()]
     return sorted(
         groups, key=lambda one: (one.level != "fail", not one.degrades, -len(one.machines))
@@ -84,17 +95,9 @@ def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
     shown = next(problem for name, problem in members if name == names[0])
     same_words = len({_words(problem) for _, problem in members}) == 1
     return ProblemGroup(
-        code=shown.code,
-        cause=shown.cause,
-        level=shown.level,
-        degrades=shown.degrades,
-        title=shown.title,
-        headline=shown.headline,
+        **{name: getattr(shown, name) for name in _OF_PROBLEM},
         machines=names,
         hosts=hosts.folded(names),
-        message=shown.message,
-        remedy=shown.remedy,
-        commands=shown.commands,
         of_one="" if same_words else names[0],
         first_seen=min(problem.first_seen for _, problem in members),
     )

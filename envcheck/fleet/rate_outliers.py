@@ -17,6 +17,7 @@ from statistics import NormalDist, fmean, median
 import msgspec
 
 from ..attributes.model import Measurement
+from ..reports.plain import together
 from .attribute_outliers import camps_of, is_about
 from .model import JudgedMachine, MachineProblem, RateOutlier, Split
 from .products import FEW
@@ -58,15 +59,15 @@ def rate_outliers(
 ) -> tuple[list[RateOutlier], list[Split]]:
     """The slow ones of each product, and the rates that its machines are split in."""
     single = {product: _populations(machines) for product, machines in products.items()}
-    together = {product: _together(populations) for product, populations in single.items()}
+    averages = {product: _of_one_kind(populations) for product, populations in single.items()}
     looks = [one.looks for machines in products.values() for one in machines if one.rates]
     repeated = bool(looks) and median(looks) >= LOOKS
     slow: dict[tuple[str, str], list[_Figure]] = {}
     splits: list[Split] = []
-    for found in (single, together):
+    for found in (single, averages):
         count = sum(len(population) for several in found.values() for population in several) or 1
         chance = CHANCE / count
-        if repeated and found is together:
+        if repeated and found is averages:
             chance = max(CHANCE_OF_LOOKS / count, CHANCE_OF_CHIP)
         for product, populations in found.items():
             for population in populations:
@@ -85,12 +86,12 @@ def rate_outliers(
 
 def _populations(machines: Iterable[JudgedMachine]) -> list[_Population]:
     """Of enough figures to have a spread, with each figure's deviation."""
-    found: dict[tuple[str, str], _Population] = {}
-    for machine in machines:
-        for rate in machine.rates:
-            if rate.value > 0 and math.isfinite(rate.value):
-                figure = _Figure(machine.name, rate)
-                found.setdefault((rate.key, rate.under), []).append(figure)
+    found = together(
+        ((rate.key, rate.under), _Figure(machine.name, rate))
+        for machine in machines
+        for rate in machine.rates
+        if rate.value > 0 and math.isfinite(rate.value)
+    )
     populations = [population for population in found.values() if len(population) >= _FIGURES]
     for population in populations:
         usual = math.log(median(figure.measured.value for figure in population))
@@ -100,13 +101,13 @@ def _populations(machines: Iterable[JudgedMachine]) -> list[_Population]:
     return populations
 
 
-def _together(populations: Iterable[_Population]) -> list[_Population]:
+def _of_one_kind(populations: Iterable[_Population]) -> list[_Population]:
     """All rates of one kind ("kernels") of a device as one figure, in per cent of their medians."""
-    devices: dict[tuple[str, str, str], list[_Figure]] = {}
-    for population in populations:
-        for figure in population:
-            kind = figure.measured.key.partition(".")[0]
-            devices.setdefault((kind, figure.machine, figure.measured.device), []).append(figure)
+    devices = together(
+        ((one.measured.key.partition(".")[0], one.machine, one.measured.device), one)
+        for population in populations
+        for one in population
+    )
     found: dict[str, _Population] = {}
     for (kind, machine, device), figures in devices.items():
         if len(figures) > 1:
@@ -127,9 +128,7 @@ def _together(populations: Iterable[_Population]) -> list[_Population]:
 
 def _slower(population: _Population, chance: float) -> list[_Figure]:
     """Those that are outliers. chance: that one figure is one by chance."""
-    machines: dict[str, list[_Figure]] = {}
-    for figure in population:
-        machines.setdefault(figure.machine, []).append(figure)
+    machines = together((figure.machine, figure) for figure in population)
     apart = [one.measured.spread for one in population if one.measured.spread is not None]
     least = max(median(apart) / 4 if apart else 0.0, _FLOOR)
     beside = [pair for mates in machines.values() for pair in _beside(mates)]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from .. import __version__
 from ..findings.states import State, is_less
+from ..reports.plain import together
 from . import hosts
 from .attribute_outliers import attribute_outliers
 from .changes import Compared, changes, first_seen
@@ -20,6 +21,7 @@ from .model import (
     FleetCounts,
     FleetResult,
     JudgedMachine,
+    RateOutlier,
     Unanswered,
 )
 from .network.model import NetworkResult
@@ -71,16 +73,18 @@ def _compared(machines: Sequence[JudgedMachine]) -> Compared:
         found, camps = attribute_outliers(product, members)
         differing += found
         splits = [*camps, *splits]
-    less: dict[str, list[str]] = {}
-    for one in differing:
-        if is_less(one.key, one.value, one.usual):
-            words = f"{_where(one.devices)}{one.words} {one.value or 'none'}"
-            less[one.machine] = less.get(one.machine, []) + [words] * (not one.because)
-    for rate in slow:
-        words = f"{_where(rate.devices)}{rate.words} {rate.below:.0%} below the median"
-        less[rate.machine] = less.get(rate.machine, []) + [words] * (not rate.because)
+    worse: list[tuple[AttributeOutlier | RateOutlier, str]] = [
+        (one, one.value or "none") for one in differing if is_less(one.key, one.value, one.usual)
+    ]
+    worse += [(one, f"{one.below:.0%} below the median") for one in slow]
+    less = together(
+        (one.machine, "" if one.because else f"{_where(one.devices)}{one.words} {words}")
+        for one, words in worse
+    )
     with_states = [
-        _degraded(one, less[one.name]) if one.name in less and one.state != "broken" else one
+        _degraded(one, [*filter(None, less[one.name])])
+        if one.name in less and one.state != "broken"
+        else one
         for one in with_products(machines)
     ]
     return Compared(with_states, differing, slow, splits)
@@ -97,25 +101,15 @@ def _degraded(machine: JudgedMachine, less: list[str]) -> JudgedMachine:
 
 
 def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
-    found: dict[tuple[str, str], list[JudgedMachine]] = {}
-    for machine in machines:
-        if machine.answer != "answered":
-            found.setdefault((machine.answer, machine.reason), []).append(machine)
+    silent = [one for one in machines if one.answer != "answered"]
+    found = together(((one.answer, one.reason), one.name) for one in silent)
     return [
-        Unanswered(
-            outcome=group[0].answer,
-            reason=group[0].reason,
-            machines=[machine.name for machine in group],
-            hosts=hosts.folded(machine.name for machine in group),
-        )
-        for group in found.values()
+        Unanswered(outcome=outcome, reason=reason, machines=names, hosts=hosts.folded(names))
+        for (outcome, reason), names in found.items()
     ]
 
 
 def _copies(machines: Sequence[JudgedMachine]) -> list[list[str]]:
     """Names that have GPUs, or a whole Snapshot, in common."""
-    names: dict[str, list[str]] = {}
-    for machine in machines:
-        for identity in machine.identities:
-            names.setdefault(identity, []).append(machine.name)
+    names = together((identity, one.name) for one in machines for identity in one.identities)
     return [list(one) for one in dict.fromkeys(map(tuple, names.values())) if len(one) > 1]

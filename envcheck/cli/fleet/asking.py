@@ -138,12 +138,11 @@ class AskingLine(Terminal):
 def _tell(members: list[Member], folder: Path) -> None:
     """What came of it, those with the same trouble together."""
     from ...fleet import hosts
+    from ...reports.plain import together
 
     answered = sum(member.outcome == "answered" for member in members)
     messages.say(f"{answered} of {len(members)} machines have answered: {folder}")
-    troubles: dict[tuple[str, str], list[str]] = {}
-    for member in members:
-        if member.outcome != "answered":
-            troubles.setdefault((member.outcome, member.reason), []).append(member.name)
+    silent = (one for one in members if one.outcome != "answered")
+    troubles = together(((one.outcome, one.reason), one.name) for one in silent)
     for (outcome, reason), names in sorted(troubles.items(), key=lambda one: -len(one[1])):
         messages.say(f"{hosts.folded(names)}: {outcome}: {reason}")

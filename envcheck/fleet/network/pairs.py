@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ...reports.plain import together
 from .model import NetworkRun, PairReport, Pass
 
 SMALLEST = 64 << 10  # bytes, from which on a message's rate is the path's
@@ -146,11 +147,7 @@ def _attempts(
 
 def of_machines(pairs: dict[tuple[str, str], Pair]) -> dict[str, list[Pair]]:
     """The pairs of each machine."""
-    found: dict[str, list[Pair]] = {}
-    for pair in pairs.values():
-        for name in pair.machines:
-            found.setdefault(name, []).append(pair)
-    return found
+    return together((name, pair) for pair in pairs.values() for name in pair.machines)
 
 
 def rates_of(name: str, pairs: list[Pair]) -> tuple[list[float], list[float]]:

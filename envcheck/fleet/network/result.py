@@ -6,17 +6,11 @@ from collections.abc import Callable
 from statistics import median
 
 from ... import __version__, safe_text
+from ...reports.plain import together
 from .. import hosts
 from .judged import Judged
 from .judging import judge
-from .model import (
-    SCHEMA,
-    CollectiveResult,
-    MachineRates,
-    NetworkResult,
-    NetworkRun,
-    Pass,
-)
+from .model import SCHEMA, CollectiveResult, MachineRates, NetworkResult, NetworkRun, Pass
 from .pairs import of_machines, rates_of
 
 _SMALL = 256 << 10  # bytes, up to which latency counts for more than the rate of a pair
@@ -33,10 +27,8 @@ _BUS: dict[str, Callable[[int], float]] = {
 def result(run: NetworkRun) -> NetworkResult:
     judged = judge(run)
     names = [member.name for member in run.passes[0].members]
-    silent: dict[str, list[str]] = {}
-    for name, why in judged.silent.items():
-        silent.setdefault(safe_text.one_line(why), []).append(name)
-    together, reason = _together(run.passes[-1], judged)
+    silent = together((safe_text.one_line(why), name) for name, why in judged.silent.items())
+    collectives, reason = _together(run.passes[-1], judged)
     named = {name for one in judged.findings for name in one.machines}
     outcome = "could-not-run" if silent or reason else "warn" if judged.findings else "pass"
     if any(one.level == "fail" or one.degrades for one in judged.findings):
@@ -50,7 +42,7 @@ def result(run: NetworkRun) -> NetworkResult:
         findings=judged.findings,
         silent=[(hosts.natural(machines), why) for why, machines in silent.items()],
         machines=_machines(names, judged),
-        together=together,
+        together=collectives,
         unsteady=judged.unsteady,
         together_reason=reason,
         links=[(machines, why) for why, machines in judged.links.items()],
@@ -58,7 +50,7 @@ def result(run: NetworkRun) -> NetworkResult:
 
 
 def _verdict(names: list[str], named: set[str], judged: Judged) -> str:
-    tried = sum(1 for _ in judged.pairs)
+    tried = len(judged.pairs)
     silent = f", {len(judged.silent)} not tested" if judged.silent else ""
     if not judged.findings:
         good = len(names) - len(judged.silent)
@@ -113,20 +105,11 @@ def _together(last: Pass, judged: Judged) -> tuple[list[CollectiveResult], str]:
         reason = f"{hosts.folded(n for n, _ in failed)} failed in {one.step}: {one.reason}"
     members = set(last.together)
     pairs = [pair for key, pair in judged.pairs.items() if members >= set(key)]
-    kinds = {
-        (one.collective, one.bytes)
-        for report in reports.values()
-        for one in report.collective
-        if one.collective in _BUS
-    }
+    every = [one for report in reports.values() for one in report.collective]
+    kinds = together(((one.bytes, one.collective), one) for one in every if one.collective in _BUS)
     found = []
-    for kind, size in sorted(kinds, key=lambda one: (one[1], list(_BUS).index(one[0]))):
-        parts = [
-            one
-            for report in reports.values()
-            for one in report.collective
-            if (one.collective, one.bytes) == (kind, size)
-        ]
+    for size, kind in sorted(kinds, key=lambda one: (one[0], list(_BUS).index(one[1]))):
+        parts = kinds[size, kind]
         times = [one.seconds for one in parts if one.seconds is not None]
         rate, paired = None, [pair.reduced(size) for pair in pairs]
         slowest = min((one for one in paired if one is not None), default=None)

@@ -18,7 +18,6 @@ from .model import EndResult, MachineEnd
 OnEnd = Callable[[MachineEnd], None]
 
 _ENDED = "ansible-playbook ended before its answer"
-_NOT_BEGUN = "its turn did not come"
 
 
 class _MachineAnswer(msgspec.Struct):
@@ -39,9 +38,7 @@ class RolloutRun:
     """What is known of the machines, while Ansible works and afterwards."""
 
     def __init__(self, names: Sequence[str], logs: Path, on_end: OnEnd) -> None:
-        self.ends = {
-            name: MachineEnd(name=name, result="not-begun", reason=_NOT_BEGUN) for name in names
-        }
+        self.ends = {name: _not_begun(name) for name in names}
         self.stopped = ""
         self._logs = logs
         self._on_end = on_end
@@ -66,9 +63,7 @@ class RolloutRun:
         if event.event == "play":
             self._wave += 1
         elif event.event == "host" and event.host not in self.ends:
-            self.ends[event.host] = MachineEnd(
-                name=event.host, result="not-begun", reason=_NOT_BEGUN
-            )
+            self.ends[event.host] = _not_begun(event.host)
         elif event.event == "begun" and event.host in self.ends:
             self._begun.add(event.host)
         elif event.event == "result" and event.host in self.ends:
@@ -114,6 +109,10 @@ class RolloutRun:
             name=name, result=result, exit_code=code, reason=reason, wave=self._wave, **more
         )
         self._on_end(self.ends[name])
+
+
+def _not_begun(name: str) -> MachineEnd:
+    return MachineEnd(name=name, result="not-begun", reason="its turn did not come")
 
 
 def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...install.progress import size
 from ...reports.page import KEY, Page
+from ...reports.plain import together
 from .. import hosts
 from ..reports.words import machines
 from .model import MachineEnd, PlannedRollout, RolloutResult
@@ -77,9 +78,7 @@ def render_result(result: RolloutResult, **style: Any) -> str:
     page.paragraph((words, "heading"))
     if result.stopped:
         page.paragraph((f"Stopped: {result.stopped}.", "fail"))
-    found: dict[tuple[str, str], list[MachineEnd]] = {}
-    for end in result.machines:
-        found.setdefault((end.result, sentence(end)), []).append(end)
+    found = together(((end.result, sentence(end)), end) for end in result.machines)
     for (kind, words), ends in found.items():
         page.blank()
         page.paragraph((f"{machines(len(ends))}: ", ""), (words, _STYLES.get(kind, "fail")))
