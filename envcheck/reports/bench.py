@@ -14,7 +14,7 @@ from .bench_progress import duration
 from .machine import describe_machine, describe_target
 from .page import Column, Page
 from .plain import SIGNS, WORDS, number_of
-from .sections import Note, ReportSection, Table, problems
+from .sections import ReportSection, Table, problems
 
 
 def render(
@@ -34,12 +34,11 @@ def render(
     asked = ", ".join(report.asked) or "the default rows"
     over = ", interrupted" if report.interrupted else ""
     settings = " ".join(f"{name}={value}" for name, value in report.settings.items())
-    for name, value in (
-        ("Ran:", f"{asked}; {duration(report.seconds)}{over}"),
-        ("With:", settings),
-    ):
-        if value:
-            page.paragraph((name, "heading"), (value, ""), hanging=2)
+    page.paragraph(
+        ("Ran:", "heading"), (f"{asked}; {duration(report.seconds)}{over}", ""), hanging=2
+    )
+    if settings:
+        page.paragraph(("With:", "heading"), (settings, ""), hanging=2)
     for section in bench_table.sections(found, gpu_names(snapshot), report.left_out):
         terminal.draw(page, section)
     for problem in problems(report.results):
@@ -70,10 +69,10 @@ def plan(plan: BenchPlan, snapshot: Snapshot, **style: Any) -> str:
         rows.append([(row.name, "code"), *((cell, "") for cell in cells)])
     columns = [Column("Row", wraps=True), Column("Model", wraps=True), Column("GPU")]
     columns += [Column("Type"), Column("Batch", right=True)]
-    reasons = [Note([(f"{one.name}:", "code"), (one.reason, "")], 1) for one in plan.left_out]
-    terminal.draw(page, ReportSection("rows", "Rows", "", [Table(columns, rows)]))
-    if reasons:
-        terminal.draw(page, ReportSection("left-out", "Left out", "", reasons))
+    reasons = ((one.name, one.reason) for one in plan.left_out)
+    listed = ReportSection("rows", "Rows", "", [Table(columns, rows)])
+    for section in (listed, *bench_table.named_notes("left-out", "Left out", reasons)):
+        terminal.draw(page, section)
     return page.text()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
@@ -32,14 +32,15 @@ def sections(
     jobs = [(one.name, words.job_in_words(one)) for one in found.scaling]
     reasons = [(one.name, one.reason) for one in left_out[:ROWS]]
     figures = [(f"[{number}]", text) for text, number in references.items()]
-    for key, title, items in (
-        ("scaling", "All GPUs together", jobs),
-        ("left-out", "Left out", reasons),
-        ("references", "Compared with", figures),
-    ):
-        notes = [Note([(f"{name}:", "code"), (text, "")], 1) for name, text in items]
-        parts += [ReportSection(key, title, "", notes)] if notes else []
-    return parts
+    parts += named_notes("scaling", "All GPUs together", jobs)
+    parts += named_notes("left-out", "Left out", reasons)
+    return parts + named_notes("references", "Compared with", figures)
+
+
+def named_notes(key: str, title: str, items: Iterable[tuple[str, str]]) -> list[ReportSection]:
+    """A section, where it has items: names, and what there is to say of each."""
+    notes = [Note([(f"{name}:", "code"), (text, "")], 1) for name, text in items]
+    return [ReportSection(key, title, "", notes)] if notes else []
 
 
 def _table(

@@ -22,6 +22,7 @@ from .. import safe_text
 from ..findings.model import Outcome
 from .plain import SIGNS, WORDS
 from .plain import Column as Column
+from .plain import Span as Span
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.
 LONGEST_COMMAND = 10000
@@ -54,8 +55,6 @@ _ASCII = str.maketrans("×–—‘’·µ█░", "x--''-u#-") | str.maketrans(
 # What redaction puts in the place of a value; and a word of a command that holds one.
 TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
 _QUOTED = re.compile(r"'([^']*)'")
-
-Span = tuple[str, str]  # text, and the name of its style in STYLES
 
 
 def unchanged(text: str) -> str:
@@ -122,15 +121,9 @@ class Page:
         for number, text in enumerate(texts):
             self.entry("" if number else key, text, cells)
 
-    def line(self, *spans: Span) -> None:
-        """Cleaned spans as they are, side by side, not wrapped."""
-        for text, style in spans:
-            self._put(text, style)
-        self._put("\n")
-
     def preformatted(self, text: str) -> None:
         """A line of our own in which the spaces count."""
-        self.line((self._encodable(text), ""))
+        self._put(self._encodable(text) + "\n")
 
     def command(self, text: str, *, here: bool = False) -> None:
         """A command to paste: from the first column, never wrapped, nothing around it. A word that was

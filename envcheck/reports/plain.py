@@ -19,6 +19,8 @@ T = TypeVar("T")
 V = TypeVar("V")
 R = TypeVar("R", CheckResult, ReportedResult)
 
+Span = tuple[str, str]  # text, and the name of its style
+
 # What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {
     "fail": "FAIL",

@@ -11,11 +11,10 @@ from ..facts.evidence import Evidence
 from ..findings.model import Outcome, Remedy
 from .headlines import devices_of, phrase
 from .plain import Column, code_ranges, gaps, grouped, roots, together, unmentioned
+from .plain import Span as Span
 from .results import ReportedResult
 
 GROUPS = 8  # findings of one check that are shown; the JSON report has all of them
-
-Span = tuple[str, str]  # text, and the name of its style
 
 _SHOWN: tuple[Outcome, ...] = ("fail", "warn", "could-not-run", "skipped")
 

@@ -20,6 +20,7 @@ from .model import SCHEMA, NetworkFinding, NetworkResult
 from .result import result
 
 _STATES: tuple[State, ...] = get_args(State)
+_OF_FINDING = ("cause", "level", "degrades", "message", "remedy", "commands")
 
 
 def judged(folder: Path) -> NetworkResult | None:
@@ -60,15 +61,10 @@ def _with(machine: JudgedMachine, found: NetworkFinding) -> JudgedMachine:
     several = bool(CAUSE[found.cause].cases)
     problem = MachineProblem(
         code=CODE,
-        cause=found.cause,
-        level=found.level,
-        degrades=found.degrades,
         title=CHECK.title,
         headline=f"{'two machines' if several else 'a machine'} {found.headline}",
-        message=found.message,
-        remedy=found.remedy,
-        commands=found.commands,
         kind=" ".join([CODE, found.cause, *(sorted(found.machines) if several else [])]),
+        **{name: getattr(found, name) for name in _OF_FINDING},
     )
     return replace(
         machine,

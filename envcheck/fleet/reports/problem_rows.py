@@ -10,7 +10,7 @@ from ...reports.plain import devices_named
 from .. import hosts
 from ..model import FleetResult, ProblemGroup, SharedFault
 from . import words
-from .sections import STATES, short_names
+from .sections import STATES, names_of
 
 
 def problem_table(result: FleetResult, pages: Mapping[str, str]) -> PageSection:
@@ -55,5 +55,5 @@ def _of_place(fault: SharedFault) -> dict[str, Any]:
 
 
 def _names(machines: Sequence[str]) -> dict[str, Any]:
-    short, folded = short_names(machines), hosts.folded(machines)
+    short, folded = names_of(machines), hosts.folded(machines)
     return {"names": short, "all_names": folded if folded != short else ""}

@@ -63,7 +63,7 @@ def _problems(result: FleetResult, verbose: bool) -> Iterator[Block]:
     shown = result.groups if verbose else result.groups[:GROUPS]
     for group in shown:
         yield Heading(headline(group))
-        yield Note([(_names(group.machines, verbose), "code")], 1)
+        yield Note([(names_of(group.machines, verbose), "code")], 1)
         if group.message:
             about = f"On {group.of_one}: " if group.of_one else ""
             yield Note([(about + group.message, "")], 1)
@@ -95,14 +95,14 @@ def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
             if split.product == product:
                 yield Note([(words.split(split), "")], 1)
                 for camp in split.camps[1 : None if verbose else 2]:
-                    yield Note([(_names(camp.machines, verbose), "code")], 2)
+                    yield Note([(names_of(camp.machines, verbose), "code")], 2)
 
 
 def _shared(result: FleetResult, verbose: bool) -> Iterator[Block]:
     shown = result.shared if verbose else result.shared[:ROWS]
     for fault in shown:
         yield Note([(words.shared(fault), "")], 1)
-        yield Note([(_names(fault.machines, verbose), "code")], 2)
+        yield Note([(names_of(fault.machines, verbose), "code")], 2)
     if more := len(result.shared) - len(shown):
         yield Note([(f"and {more} more (-v shows them)", "")], 1)
 
@@ -166,18 +166,13 @@ def _table(rows: Sequence[tuple[list[str], str]], verbose: bool) -> Iterator[Blo
     """Machines, and what there is to say of them."""
     shown = rows if verbose else rows[:ROWS]
     if shown:
-        cells = [[(_names(names, verbose), "code"), (text, "")] for names, text in shown]
+        cells = [[(names_of(names, verbose), "code"), (text, "")] for names, text in shown]
         yield Table([Column(wraps=True), Column(wraps=True)], cells)
     if more := len(rows) - len(shown):
         yield Note([(f"and {more} more (-v shows them)", "")], 1)
 
 
-def short_names(names: Sequence[str]) -> str:
-    """Folded, and cut where that is long."""
-    return _names(names, False)
-
-
-def _names(names: Sequence[str], verbose: bool) -> str:
+def names_of(names: Sequence[str], verbose: bool = False) -> str:
     """Folded: "gpu[01-16,20]"; "gpu[01-16] and 12 more" where that is long, unless ``verbose``."""
     folded = hosts.folded(names)
     if verbose or len(folded) <= _NAMES:

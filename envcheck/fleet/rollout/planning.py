@@ -51,8 +51,8 @@ class Fitting(NamedTuple):
 class _Fit(NamedTuple):
     name: str
     choice: Choice
+    python: Interpreter  # of the choice
     runner: Interpreter
-    architecture: str
 
 
 def interpreters(machine: str, answers: Iterable[Sequence[str]]) -> list[Interpreter]:
@@ -120,7 +120,7 @@ def _judge(
         space=space_of_snapshot(machine.snapshot),
     )
     assert choice.candidate.interpreter is not None
-    return _Fit(machine.name, choice, runner, choice.candidate.interpreter.architecture)
+    return _Fit(machine.name, choice, choice.candidate.interpreter, runner)
 
 
 def _has_room(snapshot: Snapshot) -> None:
@@ -161,14 +161,13 @@ def _runner(machine: Surveyed, own_python: str) -> Interpreter:
 
 
 def _group_key(fit: _Fit) -> tuple[str, ...]:
-    candidate = fit.choice.candidate
-    python = candidate.interpreter.minor if candidate.interpreter else ""
-    return (fit.choice.stack.name, candidate.release.release, python, fit.architecture)
+    release = fit.choice.candidate.release.release
+    return (fit.choice.stack.name, release, fit.python.minor, fit.python.architecture)
 
 
 def _fitting(name: str, fits: list[_Fit]) -> Fitting:
     """One choice for all of them: for the oldest C library, whose wheels the others take, too."""
-    first = min(fits, key=lambda fit: _glibc(fit.choice.candidate.interpreter or fit.runner))
+    first = min(fits, key=lambda fit: _glibc(fit.python))
     runners: dict[str, Interpreter] = {}
     for one in sorted((fit.runner for fit in fits), key=_glibc, reverse=True):
         runners[one.minor] = one  # the oldest C library's stays
@@ -178,8 +177,8 @@ def _fitting(name: str, fits: list[_Fit]) -> Fitting:
         name=name,
         stack=first.choice.stack.name,
         release=candidate.release.release,
-        python=candidate.interpreter.minor if candidate.interpreter else "",
-        architecture=first.architecture,
+        python=first.python.minor,
+        architecture=first.python.architecture,
         machines=names,
         hosts=hosts.folded(names),
         runners=sorted(runners, key=number),
