@@ -21,6 +21,7 @@ from fleet_results import (
 from envcheck.fleet.model import FleetResult
 from envcheck.fleet.reports import as_json, text, words
 from envcheck.reports.json_schema import schema
+from envcheck.reports.plain import devices_named
 
 
 @pytest.mark.parametrize(
@@ -85,3 +86,17 @@ def test_json_obeys_its_schema() -> None:
 def test_hostile_json_shows_nothing_on_a_terminal() -> None:
     shown = as_json.render(hostile())
     assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", shown)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], ""),
+        (["GPU 3"], "GPU 3"),
+        (["GPU 5", "GPU 0", "GPU 1", "GPU 0"], "GPUs 0–1, 5"),
+        (["GPU 0", "0", "GPU at 0000:61:00.0"], "GPU 0, 0, GPU at 0000:61:00.0"),
+        ([f"mlx5_{n}" for n in range(6)], "mlx5_0, mlx5_1, mlx5_2, mlx5_3, 2 more"),
+    ],
+)
+def test_devices_are_named_in_a_few_words(names: list[str], words: str) -> None:
+    assert devices_named(names) == words
