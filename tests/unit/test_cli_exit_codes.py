@@ -111,7 +111,7 @@ def test_less_and_more(capsys: pytest.CaptureFixture[str], saved: Path) -> None:
     assert printed(capsys, saved, "-q") == f"✗ {VERDICT}\n"
     text, full = printed(capsys, saved), printed(capsys, saved, "-v")
     assert "Skipped: " in full and "Skipped: " not in text
-    assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "clock_sm_mhz = 345;" in text
+    assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "SM clock: 345 MHz;" in text
 
 
 def test_a_file_gets_signs_and_no_colour(

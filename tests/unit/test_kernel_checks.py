@@ -80,7 +80,7 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
     ("code", "facts", "key", "words"),
     [
         ("KRN-001", kept_out("/etc/modprobe.d/x.conf", "install nvidia /bin/false"), "module-blacklisted",
-         "sudoedit /etc/modprobe.d/x.conf"),
+         "/etc/modprobe.d/x.conf\nsudo update-initramfs"),
         ("KRN-001", kept_out("/lib/modprobe.d/blacklist-nvidia.conf", "alias nvidia off"),
          "module-blacklisted", "prime-select on-demand"),
         ("KRN-001", kept_out("/proc/cmdline", "module_blacklist=nvidia"), "module-blacklisted",
