@@ -83,16 +83,12 @@ def work(params, tell):
 class _Machine(object):
     def __init__(self, torch, params, tell):
         self._torch, self._params, self._tell = torch, params, tell
-        self._peers = params["peers"]
-        names = [name for name, _address in self._peers]
-        self._index = names.index(params["name"])
-        self._gpus = params["gpus"]
+        self._peers, self._gpus = params["peers"], params["gpus"]
+        self._index = [name for name, _address in self._peers].index(params["name"])
         self.loopback = {}  # {bytes: best seconds}, of the rehearsal
 
     def about(self):
-        others = [
-            address for place, (_name, address) in enumerate(self._peers) if place != self._index
-        ]
+        others = [address for name, address in self._peers if name != self._params["name"]]
         found = interfaces.facts(others[0] if others else "127.0.0.1")
         return dict(found, reached_at=self._peers[self._index][1])
 
