@@ -108,8 +108,8 @@ def _measure(
     """Run the rows; what goes on is on standard error."""
     from ..bench.models import unit
     from ..collection import BenchWork, Work
-    from ..reports.bench_progress import BenchProgress, duration
-    from ..reports.plain import number_of
+    from ..reports.bench_progress import BenchProgress
+    from ..reports.plain import duration, number_of
 
     bench = BenchWork(
         asked=request.what,

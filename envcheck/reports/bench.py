@@ -10,10 +10,9 @@ from ..facts.snapshot import Snapshot
 from . import bench_table, terminal
 from . import bench_words as words
 from .bench_model import SMALL, BenchReport, gpu_names
-from .bench_progress import duration
 from .machine import describe_machine, describe_target
 from .page import Column, Page
-from .plain import SIGNS, WORDS, number_of
+from .plain import SIGNS, WORDS, duration, number_of
 from .sections import ReportSection, Table, problems
 
 

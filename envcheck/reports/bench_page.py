@@ -9,9 +9,9 @@ from ..facts.snapshot import Snapshot
 from . import bench_table, html
 from . import bench_words as words
 from .bench_model import BenchReport, gpu_names
-from .bench_progress import duration
 from .html import Masthead, PageSection
 from .page_sections import page_section, problem_sections
+from .plain import duration
 from .sections import Advice, ReportSection
 
 _ROWS = 40  # of the differences: the worst

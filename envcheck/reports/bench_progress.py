@@ -59,12 +59,3 @@ class BenchProgress:
         place = self._order.get(row)
         number_of = f"row {place} of {len(self._order)}: " if place else ""
         return safe_text.one_line(number_of + row + more)
-
-
-def duration(seconds: float) -> str:
-    """ "40 s", "3 min", "2 h 5 min" """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    hours = f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
-    return f"{minutes} min" if minutes < 90 else hours

@@ -18,8 +18,7 @@ from ..facts.base import known
 from ..facts.evidence import Evidence
 from ..facts.snapshot import Snapshot
 from ..facts.view import show
-from .bench_progress import duration
-from .plain import ranges, together
+from .plain import duration, ranges, together
 
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?")
 _ITEM = re.compile(r"(machine|target)\.(\w+)\.(\w+)\[(\d{1,6})\]")

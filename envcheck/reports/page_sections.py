@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from ..facts.base import known
 from ..facts.kernel import Kernel
 from ..facts.snapshot import Snapshot
-from .bench_progress import duration
 from .evidence_words import evidence_lines
 from .headlines import gpu_indices
 from .html import PageSection
 from .machine import facts
-from .plain import WORDS, code_ranges
+from .plain import WORDS, code_ranges, duration
 from .results import ReportedResult
 from .sections import ReportedProblem, ReportSection, problems
 

@@ -237,6 +237,15 @@ def _after(code: str) -> str:
     return f"{area}-{int(number) + 1:0{len(number)}}" if number.isdecimal() else ""
 
 
+def duration(seconds: float) -> str:
+    """ "40 s", "3 min", "2 h 5 min" """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    hours = f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
+    return f"{minutes} min" if minutes < 90 else hours
+
+
 def evidence_text(evidence: Evidence) -> str:
     """ "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" """
     value = " / ".join(line.strip() for line in evidence.value.splitlines() if line.strip())
