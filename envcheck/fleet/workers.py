@@ -7,13 +7,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from .. import safe_text, scratch
-from ..attributes.model import Attribute
+from ..attributes.model import Attribute, Measurement
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes
@@ -32,6 +33,7 @@ DEADLINE = 120.0
 _EVER = 7 * 86400.0
 _WRITES = 1 << 34  # bytes of all answers of a process
 _PAUSE = 0.01
+_WORDS = ("key", "words", "unit", "device", "under")  # of a rate
 
 _START = "from envcheck.fleet import worker\nworker.main()\n"
 
@@ -91,7 +93,7 @@ def side_by_side(
 
 
 def _in_order(shares: Sequence[_Share], count: int, deadline: float) -> Iterator[JudgedMachine]:
-    """Attributes are mostly the same on all machines: each is kept once."""
+    """Attributes are mostly the same on all machines, and the words of rates: each is kept once."""
     known: dict[Attribute, Attribute] = {}
     found: dict[int, JudgedMachine] = {}
     done = 0
@@ -99,7 +101,11 @@ def _in_order(shares: Sequence[_Share], count: int, deadline: float) -> Iterator
         arrived = [pair for share in shares for pair in share.look(deadline)]
         for place, machine in arrived:
             attributes = [known.setdefault(one, one) for one in machine.attributes]
-            found[place] = replace(machine, attributes=attributes)
+            rates = [
+                replace(one, **{name: intern(getattr(one, name)) for name in _WORDS})
+                for one in machine.rates
+            ]
+            found[place] = replace(machine, attributes=attributes, rates=rates)
         while done in found:
             yield found.pop(done)
             done += 1

@@ -64,10 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = _tested(arguments)
     judged = result.result(found)
     files.write(arguments.output, _render(judged, arguments))
-    if judged.outcome == "fail":
-        return ExitCode.PROBLEMS
-    could_not = judged.outcome == "could-not-run"
-    return ExitCode.COULD_NOT_LOOK if could_not else ExitCode.HEALTHY
+    codes = {"fail": ExitCode.PROBLEMS, "could-not-run": ExitCode.COULD_NOT_LOOK}
+    return codes.get(judged.outcome, ExitCode.HEALTHY)
 
 
 def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
