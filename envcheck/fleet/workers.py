@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .. import safe_text, scratch
-from ..attributes.model import Attribute, Measurement
+from ..attributes.model import Attribute
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
 from ..install import processes

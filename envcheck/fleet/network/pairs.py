@@ -53,7 +53,7 @@ def _rank(step: str) -> int:
 
 
 class Pair(msgspec.Struct, kw_only=True):
-    """Two machines and what they tried. The last attempt counts; of rates the best of all."""
+    """Two machines and what they tried. One attempt that worked counts; of rates the best of all."""
 
     machines: tuple[str, str]
     attempts: list[Attempt]
@@ -69,7 +69,7 @@ class Pair(msgspec.Struct, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        return self.last.ok
+        return any(one.ok for one in self.plain or self.attempts)
 
     @property
     def again(self) -> bool:
