@@ -14,7 +14,7 @@ COOKIE = "envcheck-0123"
 
 
 def packed(output: bytes, code: int = 0, printed: str = "") -> bytes:
-    data = base64.encodebytes(gzip.compress(output))
+    data = base64.encodebytes(gzip.compress(output, mtime=0))
     mark = b"@%s" % COOKIE.encode()
     end = f"{printed}\n{code}\n".encode()
     return b"\n%s begin\n%s%s end %s%s over\n" % (mark, data, mark, end, mark)

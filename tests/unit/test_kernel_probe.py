@@ -70,7 +70,7 @@ def test_module_files_where_installers_put_them(tree: Tree) -> None:
     )
     tree.write(
         f"{top}/6.1.0-9-amd64/updates/dkms/nvidia-current.ko.gz",
-        gzip.compress(b"\0" + modinfo("470.256.02")),
+        gzip.compress(b"\0" + modinfo("470.256.02"), mtime=0),
     )
     tree.write(f"{top}/{RELEASE}/updates/dkms/nvidia.ko.zst", b"\x28\xb5\x2f\xfd")
     for other in ("nvidia-uvm.ko", "nvidia-drm.ko.xz", "nvidia-fs.ko", "nvidiafb.ko"):
