@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def timed(made: Any, options: argparse.Namespace, *, envcheck: bool) -> float:
-    """Seconds of one of them, over connections of its own."""
+    """Seconds of one of them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         inventory = ["-i", str(made.inventory), "--forks", str(options.forks)]
@@ -87,12 +87,6 @@ def timed(made: Any, options: argparse.Namespace, *, envcheck: bool) -> float:
         took = time.monotonic() - began
         if done.returncode:
             raise SystemExit(f"{argv[0]}: {(done.stderr or done.stdout)[-2000:]}")
-    for control in (made.scratch / "cp").iterdir():  # the next one shall connect anew
-        subprocess.run(
-            ["ssh", "-o", f"ControlPath={control}", "-O", "exit", "x"],
-            capture_output=True,
-            check=False,
-        )
     return took
 
 
