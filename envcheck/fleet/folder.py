@@ -156,7 +156,7 @@ def unreadable(member: Member, reason: str) -> Member:
 def read(path: Path) -> bytes:
     """What a Snapshot's file holds. Raises SnapshotError, with one sentence."""
     try:
-        if path.is_fifo():  # one that nobody writes into would be waited for
+        if path.is_fifo():  # reading one without a writer would never end
             raise snapshots.SnapshotError("its Snapshot is no file")
         with path.open("rb") as file:
             return file.read(snapshots.LIMIT + 1)  # more is refused where it is loaded

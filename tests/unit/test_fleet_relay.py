@@ -43,7 +43,7 @@ def test_an_answer_is_found_among_what_others_print() -> None:
         (packed(b"{}").replace(b"\n0\n", b"\nno\n"), "unreadable", "the answer is damaged"),
         (b"@envcheck-0123 begin\n!!!\n@envcheck-0123 end", "unreadable", "the answer is cut off"),
         (b"@envcheck-0123 \xff\xfe", "unreadable", "the answer is cut off"),
-        (b"", "unreadable", "python3 there said nothing"),
+        (b"", "unreadable", "python3 there printed nothing"),
     ],
 )
 def test_what_is_no_snapshot_is_told_with_its_reason(

@@ -59,14 +59,14 @@ def cuda_library(project: str, version: str) -> dict[str, Content]:
         libraries = [
             (f"libcudnn{part}.so.{{}}", "VALUE", "cudnnGetVersion") for part in ("", *parts)
         ]
-    said = {
+    answers = {
         "PROPERTY": (f"MAJOR={major}", f"MINOR={minor}", f"PATCH={patch}"),
         "PAIR": (f"MAJOR={major}", f"MINOR={minor}"),
     }
     return {
         f"nvidia/{project}/lib/{name.format(major)}": Library(
             "versioned",
-            (f"{kind}={function}", *said.get(kind, (f"NUMBER={numbers.get(project)}",))),
+            (f"{kind}={function}", *answers.get(kind, (f"NUMBER={numbers.get(project)}",))),
         )
         for name, kind, function in libraries
     }

@@ -80,7 +80,7 @@ def _of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
     if code:
         return "failed", last or f"python3 there exited with status {code}"
     if not last:
-        return "unreadable", "python3 there said nothing"
+        return "unreadable", "python3 there printed nothing"
     return "unreadable", f'python3 there said no Snapshot, but "{last}"'
 
 
