@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,3 +123,22 @@ def test_a_file_gets_signs_and_no_colour(
         printed(capsys, saved, *options, "--output", str(tmp_path / "report"))
         text = (tmp_path / "report").read_text()
         assert VERDICT in text.splitlines()[0] and "\x1b" not in text
+
+
+INTERRUPTED = """
+import sys
+import envcheck.__main__, envcheck.cli.main
+def run(argv):
+    exec("raise KeyboardInterrupt")
+envcheck.cli.main.run = run
+sys.exit(envcheck.__main__.main())
+"""
+
+
+def test_an_interrupt_in_the_exec_of_a_string_is_130_and_no_death_by_a_signal(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    argv = [sys.executable, "-m", "interrupted"]
+    ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, b"envcheck: interrupted\n")
