@@ -19,7 +19,7 @@ from processes import lines
 from system_records import Reported, command
 from world import folder
 
-from envcheck.collector.systems.shared.transfers import host_memory
+from envcheck.collector.systems import links
 
 # Slow enough that few copies are made in the time of a measurement.
 RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PEER": 6}
@@ -221,7 +221,7 @@ def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same
     ("text", "processors"), [("0-3,8\n", {0, 1, 2, 3, 8}), ("7\n", {7}), ("\n", set())]
 )
 def test_processors_near_a_gpu(text: str, processors: set[int]) -> None:
-    assert host_memory.processors_of(text) == processors
+    assert links.processors_of(text) == processors
 
 
 def test_this_thread_moves_near_the_gpu_where_the_kernel_tells(tmp_path: Path) -> None:
@@ -229,5 +229,5 @@ def test_this_thread_moves_near_the_gpu_where_the_kernel_tells(tmp_path: Path) -
     device.mkdir(parents=True)
     for text, moved in (("0-4095\n", True), ("\n", False), ("0-x\n", False)):
         (device / "local_cpulist").write_text(text)
-        assert host_memory.run_near(ONE, str(tmp_path)) is moved
-    assert host_memory.run_near("", str(tmp_path)) is False
+        assert links.run_near(ONE, str(tmp_path)) is moved
+    assert links.run_near("", str(tmp_path)) is False

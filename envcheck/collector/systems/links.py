@@ -1,11 +1,13 @@
 """Copies between pinned host memory and a GPU, each way."""
 
 import contextlib
+import os
+from functools import partial
 
+from .. import files
 from .running import records
 from .shared.transfers import speed
 from .shared.transfers.device import TransferDevice
-from .shared.transfers.host_memory import run_near
 from .shared.transfers.pattern import area_size, copied
 from .shared.transfers.pattern_ptx import RESULT
 
@@ -28,29 +30,46 @@ def run(_framework, params, tell):
     with tell.trial("device") as trial:
         trial.update(facts)
         trial["runs_near"] = run_near(device.address)
-    watch = speed.watch(params, device)
-    with device.areas(size, size, RESULT.size) as (first, second, result):
-        _pinned(device, size, (first, second, result), watch, tell)
-
-
-def _pinned(device, size, areas, watch, tell):
-    first, second, result = areas
+    watch = speed.LinkWatch(params, device)
     with contextlib.ExitStack() as stack:
-        pinned = []
+        first, second, result = stack.enter_context(device.areas(size, size, RESULT.size))
+        pinned = None
         with tell.trial("round trip") as trial:
-            pinned.append(stack.enter_context(device.pinned(size)))
+            pinned = stack.enter_context(device.pinned(size))
             device.write(first, size, _SEED, 0)
             device.fill(second, 0, size)
-            device.to_host(pinned[0], first, size)
-            device.to_device(second, pinned[0], size)
+            device.to_host(pinned, first, size)
+            device.to_device(second, pinned, size)
             trial["MiB"] = size >> 20
             trial.update(copied(device, second, size, _SEED, result))
         ways = (
-            ("pinned to the GPU", lambda: device.to_device(first, pinned[0], size)),
-            ("pinned from the GPU", lambda: device.to_host(pinned[0], first, size)),
+            ("pinned to the GPU", partial(device.to_device, first, pinned, size)),
+            ("pinned from the GPU", partial(device.to_host, pinned, first, size)),
         )
         for name, copy in ways if pinned else ():  # else the round trip says why
             with tell.trial(name) as trial:
                 speed.warm_up(device, copy)
                 trial.update(speed.measured(device, copy, size, watch))
                 trial.update(watch.taken("pcie_gen", "pcie_width"))
+
+
+def run_near(pci_address, root=""):
+    """Move this thread to the processors near a device, as far as it may. Whether it could."""
+    try:
+        path = "%s/sys/bus/pci/devices/%s/local_cpulist" % (root, pci_address)
+        near = processors_of(files.read(path, 4096).decode("ascii", "replace"))
+        near &= os.sched_getaffinity(0)
+        if near:
+            os.sched_setaffinity(0, near)
+        return bool(near)
+    except (OSError, ValueError):
+        return False
+
+
+def processors_of(text):
+    """The set that "0-3,8" stands for. Raises ValueError."""
+    found = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _dash, last = part.partition("-")
+        found.update(range(int(first), min(int(last or first), 1 << 16) + 1))
+    return found

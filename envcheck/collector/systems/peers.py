@@ -2,6 +2,8 @@
 
 import itertools
 import time
+from collections import namedtuple
+from functools import partial
 
 from .running import records
 from .shared.transfers import speed
@@ -18,29 +20,30 @@ DEADLINE = 60.0
 _MOST_PAIRS = 45  # of which each is two trials
 _SECONDS = 0.03  # of one measurement
 
+# One GPU of a pair: its TransferDevice, its name, and what it sends, receives and counts in.
+_End = namedtuple("_End", "device address first second result")
+
 
 def run(_framework, params, tell):
     first = TransferDevice()
     devices = [first] + [TransferDevice(number) for number in range(1, first.cuda.count())]
-    ends = [PeerEnd(device, device.evidence()) for device in devices]
-    if any(end.instance for end in ends):
+    if any(device.evidence()["instance"] for device in devices):
         raise records.NotApplicable("MIG instances do not reach each other directly")
-    if len(ends) < 2:
+    if len(devices) < 2:
         raise records.NotApplicable("CUDA lists one GPU")
-    size = area_size(params)
-    for end in ends:
-        end.device.use()
-        end.first, end.second = (end.device.allocate(size) for _ in range(2))
-        end.result = end.device.allocate(RESULT.size)
+    size, ends = area_size(params), []
+    for device in devices:
+        device.use()
+        areas = [device.allocate(length) for length in (size, size, RESULT.size)]
+        ends.append(_End(device, device.address or "CUDA device %d" % device.device, *areas))
     until = time.monotonic() + params["seconds"] / 2.0
-    places = itertools.combinations(range(len(ends)), 2)
-    near_first = sorted(places, key=lambda pair: pair[1] - pair[0])
+    pairs = itertools.combinations(range(len(ends)), 2)
     skipped = 0
-    for number, (one, other) in enumerate((ends[a], ends[b]) for a, b in near_first):
+    for number, pair in enumerate(sorted(pairs, key=lambda pair: pair[1] - pair[0])):  # near first
         if number >= _MOST_PAIRS or time.monotonic() > until:
             skipped += 1
             continue
-        for here, there in ((one, other), (other, one)):
+        for here, there in itertools.permutations([ends[place] for place in pair]):
             with tell.trial("directly %s to %s" % (here.address, there.address)) as trial:
                 _direct(trial, here, there, size)
     if skipped:
@@ -48,48 +51,26 @@ def run(_framework, params, tell):
             trial["pairs"] = skipped
 
 
-class PeerEnd(object):
-    """One GPU of a pair."""
-
-    def __init__(self, device, facts):
-        self.device = device
-        self.address = device.address or "CUDA device %d" % device.device
-        self.instance = facts["instance"]
-
-
 def _direct(trial, here, there, size):
-    here.device.use()
-    ways = [(here, there), (there, here)]
-    if not all(one.device.reaches(other.device) for one, other in ways):
+    """A pattern goes over and is looked at; then the copy is timed, and the pattern read from there."""
+    one, other = here.device, there.device
+    one.use()
+    if not (one.reaches(other) and other.reaches(one)):
         raise records.NotSupported("the driver lets these two not reach each other directly")
-    with here.device.access(there.device):
-        _copy(trial, here, there, size)
-        there.device.use()
+    seed = sum(here.address.encode("utf-8")) * 1000003
+    copy = partial(one.to_peer, other, there.second, here.first, size)
+    with one.access(other):
+        other.use()
+        other.fill(there.second, 0xA5, size)
+        other.synchronize()
+        one.use()
+        one.write(here.first, size, seed, 0)
+        copy()
+        one.synchronize()
+        other.use()
+        trial.update(copied(other, there.second, size, seed, there.result))
+        one.use()
+        trial.update(speed.measured(one, copy, size, seconds=_SECONDS))
         # The other end looks into this one's memory: loads take another way than copies.
-        trial["wrong_read"] = there.device.wrong(here.first, size, _seed(here), 0, there.result)[0]
-        here.device.use()
-
-
-def _copy(trial, here, there, size):
-    """A pattern goes over and is looked at; then the copy is timed."""
-    seed = _seed(here)
-    there.device.use()
-    there.device.fill(there.second, 0xA5, size)
-    there.device.synchronize()
-    here.device.use()
-    here.device.write(here.first, size, seed, 0)
-
-    def copy():
-        here.device.to_peer(there.device, there.second, here.first, size)
-
-    copy()
-    here.device.synchronize()
-    there.device.use()
-    trial.update(copied(there.device, there.second, size, seed, there.result))
-    here.device.use()
-    rates = speed.measured(here.device, copy, size, seconds=_SECONDS)
-    trial.update(rates)
-
-
-def _seed(end):
-    return sum(end.address.encode("utf-8")) * 1000003
+        other.use()
+        trial["wrong_read"] = other.wrong(here.first, size, seed, 0, there.result)[0]

@@ -18,11 +18,16 @@ _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE
 
 
 class TransferDevice(Driver):
-    """One GPU, its context open, with the kernels of ``pattern_ptx``. Calls raise CudaError."""
+    """One GPU, its context open, with the kernels of ``pattern_ptx``. Calls raise CudaError.
+
+    address: on PCI; "" where the driver does not say. uuid: None likewise.
+    """
 
     def __init__(self, ordinal=0):
         Driver.__init__(self)
         self.open(ordinal)
+        self.address = self._asked(self.cuda.pci_address, self.device) or ""
+        self.uuid = self._asked(self.cuda.uuid, self.device)
         self._functions = {}
 
     def use(self):
@@ -31,32 +36,19 @@ class TransferDevice(Driver):
 
     def evidence(self):
         """Evidence of what this device is."""
-        facts = {
-            "integrated": bool(self._asked(_INTEGRATED)),
-            "instance": (self.identity(self.cuda.uuid) or "").startswith("MIG-"),
+        cache = self._asked(self.attribute, _L2_BYTES)
+        return {
+            "integrated": bool(self._asked(self.attribute, _INTEGRATED)),
+            "instance": (self.uuid or "").startswith("MIG-"),
+            "L2_MiB": round(cache / 1048576.0, 1) if cache else None,
         }
-        bytes_ = self._asked(_L2_BYTES)
-        if bytes_:
-            facts["L2_MiB"] = round(bytes_ / 1048576.0, 1)
-        return facts
 
-    @property
-    def address(self):
-        """On PCI; "" where the driver does not say."""
-        return self.identity(self.cuda.pci_address) or ""
-
-    def identity(self, ask):
-        """What one of libcuda's functions says of this device, None where it fails."""
+    @staticmethod
+    def _asked(ask, what):
         try:
-            return ask(self.device)
+            return ask(what)
         except CudaError:
             return None
-
-    def _asked(self, number):
-        try:
-            return self.attribute(number)
-        except CudaError:
-            return 0
 
     # -- memory
 

@@ -8,35 +8,32 @@ from ....kernels.driver import is_out_of_memory
 from .pattern_ptx import FACTOR, MASK, STEP
 
 CHUNK = 1 << 30  # bytes of one allocation
+_COPIED = 64 << 20  # at most
 _SHOWN = 4  # areas that are named
 
 
 @contextlib.contextmanager
 def chunks(device, size):
     """[(device pointer, bytes)], as much of ``size`` as is there; raises CudaError where none is."""
-    made = []
-    try:
-        remaining = max(STEP, size // STEP * STEP)
+    made, remaining = [], max(STEP, size // STEP * STEP)
+    with contextlib.ExitStack() as stack:
         while remaining:
             part = min(remaining, CHUNK)
             try:
-                made.append((device.allocate(part), part))
+                (pointer,) = stack.enter_context(device.areas(part))
             except CudaError as error:
                 if not made or not is_out_of_memory(error):
                     raise
                 break
+            made.append((pointer, part))
             remaining -= part
         yield made
-    finally:
-        with contextlib.suppress(CudaError):
-            for pointer, _part in made:
-                device.free(pointer)
 
 
-def area_size(params, largest=64 << 20):
+def area_size(params):
     """Bytes of an area that is copied, of which four are made."""
-    most = params.get("memory_mib")
-    return 64 << 20 if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
+    mib = params.get("memory_mib")
+    return _COPIED if mib is None else max(STEP, min(_COPIED, (mib << 20) // 4 // STEP * STEP))
 
 
 def copied(device, area, size, seed, result):

@@ -58,7 +58,15 @@ def loop(lines):
     return body + ["sub.u32 %count, %count, 1", "setp.ne.u32 %more, %count, 0", "@%more bra NEXT"]
 
 
-_PATTERN = (("u64", "place_address"), ("u64", "seed"), ("u64", "mask"))
+def _kernel(name, grid, block, parameters, declared, size, before, lines, after):
+    """An area's kernel, of whose loop an iteration takes ``size`` bytes a thread."""
+    parameters = (("u64", "place_address"),) + parameters + (("u32", "iteration_count"),)
+    step = ["add.u64 %%place, %%place, %d" % (size * grid * block)]
+    body = places(block, size, "place") + before + loop(lines + step) + after + ["ret"]
+    return entry(name, parameters, block, _DECLARED + declared, body)
+
+
+_PATTERN = (("u64", "seed"), ("u64", "mask"))
 _WORDS = [".reg .b64 %index, %factor, %seed, %mask, %value"]
 _FIRST_WORD = [
     "ld.param.u64 %seed, [seed]",
@@ -69,54 +77,51 @@ _FIRST_WORD = [
 _VALUE = ["mad.lo.u64 %value, %index, %factor, %seed", "xor.b64 %value, %value, %mask"]
 
 
+_RESULT = [
+    "ld.param.u64 %result, [result_address]",
+    "cvta.to.global.u64 %result, %result",
+]
+
+
 def _write(grid, block):
-    parameters = _PATTERN + (("u32", "iteration_count"),)
-    lines = _VALUE + [
+    lines = [
+        *_VALUE,
         "st.global.u64 [%place], %value",
-        "add.u64 %%place, %%place, %d" % (8 * grid * block),
         "add.u64 %%index, %%index, %d" % (grid * block),
     ]
-    body = places(block, 8, "place") + _FIRST_WORD + loop(lines) + ["ret"]
-    return entry("write", parameters, block, _DECLARED + _WORDS, body)
+    return _kernel("write", grid, block, _PATTERN, _WORDS, 8, _FIRST_WORD, lines, [])
 
 
 def _check(grid, block):
-    parameters = _PATTERN + (("u64", "result_address"), ("u32", "iteration_count"))
-    declared = (
-        _DECLARED
-        + _WORDS
-        + [
-            ".reg .pred %bad",
-            ".reg .b32 %wrong, %one, %number, %low, %high, %seen, %left, %right",
-            ".reg .b64 %found, %differs, %bits, %result",
-        ]
-    )
+    declared = [
+        *_WORDS,
+        ".reg .pred %bad",
+        ".reg .b32 %wrong, %one, %number, %low, %high, %seen, %left, %right",
+        ".reg .b64 %found, %differs, %bits, %result",
+    ]
     before = [
-        "ld.param.u64 %result, [result_address]",
-        "cvta.to.global.u64 %result, %result",
+        *_FIRST_WORD,
+        *_RESULT,
         "mov.u32 %wrong, 0",
         "mov.u32 %low, 4294967295",
         "mov.u32 %high, 0",
         "mov.u64 %bits, 0",
     ]
-    lines = (
-        ["ld.global.u64 %found, [%place]"]
-        + _VALUE
-        + [
-            "xor.b64 %differs, %found, %value",
-            "setp.ne.u64 %bad, %differs, 0",
-            "selp.u32 %one, 1, 0, %bad",
-            "add.u32 %wrong, %wrong, %one",
-            "cvt.u32.u64 %number, %index",
-            "selp.u32 %seen, %number, %low, %bad",
-            "min.u32 %low, %low, %seen",
-            "selp.u32 %seen, %number, %high, %bad",
-            "max.u32 %high, %high, %seen",
-            "or.b64 %bits, %bits, %differs",
-            "add.u64 %%place, %%place, %d" % (8 * grid * block),
-            "add.u64 %%index, %%index, %d" % (grid * block),
-        ]
-    )
+    lines = [
+        "ld.global.u64 %found, [%place]",
+        *_VALUE,
+        "xor.b64 %differs, %found, %value",
+        "setp.ne.u64 %bad, %differs, 0",
+        "selp.u32 %one, 1, 0, %bad",
+        "add.u32 %wrong, %wrong, %one",
+        "cvt.u32.u64 %number, %index",
+        "selp.u32 %seen, %number, %low, %bad",
+        "min.u32 %low, %low, %seen",
+        "selp.u32 %seen, %number, %high, %bad",
+        "max.u32 %high, %high, %seen",
+        "or.b64 %bits, %bits, %differs",
+        "add.u64 %%index, %%index, %d" % (grid * block),
+    ]
     after = [
         "cvt.u32.u64 %left, %bits",
         "shr.u64 %bits, %bits, 32",
@@ -127,27 +132,20 @@ def _check(grid, block):
         "@%bad red.global.max.u32 [%result+8], %high",
         "@%bad red.global.or.b32 [%result+12], %left",
         "@%bad red.global.or.b32 [%result+16], %right",
-        "ret",
     ]
-    body = places(block, 8, "place") + _FIRST_WORD + before + loop(lines) + after
-    return entry("check", parameters, block, declared, body)
+    parameters = _PATTERN + (("u64", "result_address"),)
+    return _kernel("check", grid, block, parameters, declared, 8, before, lines, after)
 
 
 def _read(grid, block):
     """Reads all, and would write it down if it came to one certain value: the compiler must read."""
-    parameters = (("u64", "place_address"), ("u64", "result_address"), ("u32", "iteration_count"))
-    declared = _DECLARED + [".reg .pred %rare", ".reg .b64 %left, %right, %sum, %result"]
-    before = [
-        "ld.param.u64 %result, [result_address]",
-        "cvta.to.global.u64 %result, %result",
-        "mov.u64 %sum, 0",
-    ]
+    declared = [".reg .pred %rare", ".reg .b64 %left, %right, %sum, %result"]
+    before = [*_RESULT, "mov.u64 %sum, 0"]
     lines = [
         "ld.global.v2.u64 {%left, %right}, [%place]",
         "xor.b64 %sum, %sum, %left",
         "xor.b64 %sum, %sum, %right",
-        "add.u64 %%place, %%place, %d" % (16 * grid * block),
     ]
     after = ["setp.eq.u64 %%rare, %%sum, %d" % FACTOR, "@%rare st.global.u64 [%result], %sum"]
-    body = places(block, 16, "place") + before + loop(lines) + after + ["ret"]
-    return entry("read", parameters, block, declared, body)
+    parameters = (("u64", "result_address"),)
+    return _kernel("read", grid, block, parameters, declared, 16, before, lines, after)

@@ -5,24 +5,21 @@ import time
 from ....kernels import timing
 from ....kernels.sampler import Sampler
 
-GIGA = 1e9
-SECONDS = 0.08  # of one measurement
+_SECONDS = 0.08  # of one measurement
 _LIMIT = 1.5  # seconds, however slow it is
 _WARM_UP = (0.05, 0.25)  # seconds at least and at most
 _RISING = 1.03  # times the speed before
 _SAMPLES = 3
 
 
-def measured(device, work, size, watch=None, seconds=SECONDS):
+def measured(device, work, size, watch=None, seconds=_SECONDS):
     """Evidence of what ``work``, a function that queues it, moves: ``size`` bytes, read and written."""
     figures = timing.measure(device, work, sampler=watch, seconds=seconds, limit=_LIMIT)
     if not figures["seconds"] > 0:
         raise ValueError("no time passed between two events")
-    rate = round(size / figures["seconds"] / GIGA, 3)
-    rates = {"GB/s": rate, "runs": figures["runs"], "MiB": size >> 20}
-    if figures["spread"] is not None:
-        rates["spread"] = round(figures["spread"], 3)
-    return rates
+    rate, spread = round(size / figures["seconds"] / 1e9, 3), figures["spread"]
+    spread = None if spread is None else round(spread, 3)
+    return {"GB/s": rate, "runs": figures["runs"], "MiB": size >> 20, "spread": spread}
 
 
 def warm_up(device, work):
@@ -41,11 +38,6 @@ def warm_up(device, work):
         before = seconds
 
 
-def watch(params, device):
-    """A LinkWatch of this device."""
-    return LinkWatch(params.get("pynvml"), device.address, device.identity(device.cuda.uuid))
-
-
 class LinkWatch(Sampler):
     """Asks NVML a few times while something runs: the PCIe link, and the clocks. Never raises."""
 
@@ -55,6 +47,9 @@ class LinkWatch(Sampler):
         "sm_mhz": (("nvmlDeviceGetClockInfo",), (1,)),
         "memory_mhz": (("nvmlDeviceGetClockInfo",), (2,)),
     }
+
+    def __init__(self, params, device):
+        Sampler.__init__(self, params.get("pynvml"), device.address, device.uuid)
 
     def sample(self):
         if max(map(len, self._seen.values())) < _SAMPLES:
