@@ -9,6 +9,7 @@ import glob
 import os
 import tempfile
 
+from .. import files
 from .running import ranks, records
 from .shared.nccl import log as nccl_log
 from .shared.nccl import rank as nccl_rank
@@ -49,21 +50,27 @@ def run(_framework, params, tell):
             raise RuntimeError(_failed(found) or "no rank came so far")
         trial["own_numbers"] = sum(one["evidence"].get("own") is True for one in alone)
     words = "\n".join(together.get("warnings", []) + [one.reason for one in found])
-    right = together.get("wrong") == 0 and "stages" not in together
+
+    def is_right_with(name, value, params):
+        with tell.trial("%s=%s" % (name, value)) as trial:
+            _judge(trial, _start(trial, params, number, again, **{name: value}), again)
+        return _is_right(trial)
+
+    right = _is_right(together)
     if together.get("nvls") if right else _names(words, _MULTICAST):
-        with tell.trial("NCCL_NVLS_ENABLE=0") as trial:
-            _judge(trial, _start(trial, params, number, again, NCCL_NVLS_ENABLE="0"), again)
-        right = right or (trial.get("wrong") == 0 and "stages" not in trial)
+        right = is_right_with("NCCL_NVLS_ENABLE", "0", params) or right
     is_set = any(one.startswith("NCCL_P2P_DISABLE=") for one in together.get("settings", []))
     direct = together.get("wrong") or together.get("hung") or _names(words, _DIRECT)
     if direct and not right and not is_set:
-        with tell.trial("NCCL_P2P_DISABLE=1") as trial:
-            params = dict(params, rates=False)
-            _judge(trial, _start(trial, params, number, again, NCCL_P2P_DISABLE="1"), again)
+        is_right_with("NCCL_P2P_DISABLE", "1", dict(params, rates=False))
 
 
 def rank(_framework, params, tell):
     return nccl_rank.work(params, tell)
+
+
+def _is_right(trial):
+    return trial.get("wrong") == 0 and "stages" not in trial
 
 
 def _names(text, words):
@@ -91,8 +98,7 @@ def _start(trial, params, number, seconds, **settings):
 
 def _content(path):
     try:
-        with open(path, "rb") as file:
-            return file.read(8 << 20).decode("utf-8", "replace")
+        return files.read(path, 8 << 20).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -110,13 +116,12 @@ def _remove(segments):
 
 def _judge(trial, found, seconds):
     """Sums and rates; raises RuntimeError where a rank did not come to its end."""
-    answers = {one.number: one.answer for one in found if one.answer}
     wrong = [
-        (number, kind, count)
-        for number, answer in sorted(answers.items())
-        for kind, count in sorted(answer["wrong"].items())
+        (one.number, kind, count)
+        for one in found
+        for kind, count in sorted((one.answer or {"wrong": {}})["wrong"].items())
     ]
-    if answers:
+    if wrong:
         trial["compared"] = len(wrong) * nccl_rank.COUNT
         trial["wrong"] = sum(count for _number, _kind, count in wrong)
         lines = ["rank %d, %s: %d of %d" % (*one, nccl_rank.COUNT) for one in wrong if one[2]]
@@ -128,14 +133,14 @@ def _judge(trial, found, seconds):
         reason = _failed(found)
         trial["hung"] = None if reason else True
         raise RuntimeError(reason or "no end within %g s" % seconds)
-    for size, best in _slowest_rank([one["seconds"] for one in answers.values()]):
+    for size, best in _slowest_rank([one.answer["seconds"] for one in found]):
         rate = size / best * 2 * (len(found) - 1) / len(found)  # bus bandwidth
         trial["bus_%d_mib" % (size >> 20)] = round(rate / 1e9, 2)
 
 
 def _slowest_rank(ranks):
     """[(bytes, seconds)]: the slowest rank in the best round. ranks: of each, {bytes: [seconds]}."""
-    for size in sorted(ranks[0], key=int) if ranks else ():
+    for size in sorted(ranks[0], key=int):
         if all(size in one for one in ranks):
             best = min(max(of_all) for of_all in zip(*[one[size] for one in ranks]))
             if best > 0:
@@ -144,9 +149,7 @@ def _slowest_rank(ranks):
 
 def _failed(found):
     """The first reason of a rank that failed by itself; "" where those without an answer just hung."""
-    reasons = [
-        "rank %d: %s" % (one.number, one.reason)
-        for one in found
-        if one.answer is None and not one.stopped and nccl_rank.HANGS not in one.reason
-    ]
-    return reasons[0] if reasons else ""
+    for one in found:
+        if one.answer is None and not one.stopped and nccl_rank.HANGS not in one.reason:
+            return "rank %d: %s" % (one.number, one.reason)
+    return ""

@@ -40,11 +40,8 @@ def read(text):
     transports = sorted(transports, key=transports.count, reverse=True)
     warnings = [" ".join((one or other).split()) for one, other in _WARNING.findall(text)]
     warnings = [line for line in warnings if not any(word in line for word in _HARMLESS)]
-    for name, words in (
-        ("settings", settings),
-        ("transports", transports),
-        ("warnings", warnings),
-    ):
+    lists = {"settings": settings, "transports": transports, "warnings": warnings}
+    for name, words in lists.items():
         if words:
             found[name] = list(dict.fromkeys(words))[:_MOST]
     if "NVLS multicast support is available" in text:

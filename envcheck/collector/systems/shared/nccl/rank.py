@@ -5,8 +5,8 @@ import os
 import struct
 import time
 
-from ....kernels.driver import Driver
 from ....kernels.timing import marks
+from ..transfers.device import TransferDevice
 from .library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
 
 COUNT = 1 << 20  # elements of each type that are summed
@@ -27,10 +27,9 @@ def work(params, tell):
     place, number = params["rank"], params["ranks"]
     until = time.monotonic() + params["until"] * 0.9
     tell.stage("cuda")
-    driver = Driver()
-    driver.open(place)
+    device = TransferDevice(place)
     tell.stage("load")
-    own = NcclRank(driver, Nccl(params["library"]), until)
+    own = NcclRank(device, Nccl(params["library"]), until)
     with tell.trial("one rank") as trial:
         own.join(own.library.unique_id(), 1, 0)
         trial["own"] = not any(own.wrong([place], place).values())
@@ -47,11 +46,9 @@ def work(params, tell):
 
 
 class NcclRank(object):
-    def __init__(self, driver, library, until):
-        self.library = library
+    def __init__(self, device, library, until):
+        self._device, self.library, self._until = device, library, until
         self.communicator = None
-        self._driver = driver
-        self._until = until
 
     def join(self, unique_id, number, place):
         self.communicator = self.library.join(unique_id, number, place)
@@ -60,25 +57,20 @@ class NcclRank(object):
         """{type: elements of the all-reduce that are not the exact sum}. summed: the ranks."""
         found = {}
         for name, kind, code, width in _KINDS:
-            pointer = self._driver.allocate(COUNT * width)
-            try:
-                self._driver.upload(pointer, _numbers(code, width, [place]))
+            with self._device.areas(COUNT * width) as (pointer,):
+                self._device.upload(pointer, _numbers(code, width, [place]))
                 self.library.all_reduce(pointer, COUNT, kind, self.communicator)
                 self._wait()
-                got = self._driver.download(pointer, COUNT * width)
-            finally:
-                self._driver.free(pointer)
+                got = self._device.download(pointer, COUNT * width)
             found[name] = _different(got, _numbers(code, width, summed), width)
         return found
 
     def rates(self, most, sizes):
         """{bytes: [seconds of one all-reduce, a round each]} for the sizes that memory and time allow."""
         sizes = [size for size in sizes if size <= most] or [sizes[0]]
-        pointer = self._driver.allocate(sizes[-1])
-        own = self._driver.allocate(4)
         seconds, found = 0.0, {}
-        try:
-            self._driver.fill(pointer, 0, sizes[-1])
+        with self._device.areas(sizes[-1], 4) as (pointer, own):
+            self._device.fill(pointer, 0, sizes[-1])
             for place, size in enumerate(sizes):
                 likely = seconds * size / sizes[place - 1] if place else 0.0
                 if likely * (_ROUNDS + 2) > _SIZE_TAKES:
@@ -87,34 +79,31 @@ class NcclRank(object):
                 seconds = self._slowest(own, self._timed(pointer, size, 1))
                 often = max(1, min(50, int(_ROUND / seconds))) if seconds > 0 else 1
                 found[size] = [self._timed(pointer, size, often) for _ in range(_ROUNDS)]
-        finally:
-            self._driver.free(own)
-            self._driver.free(pointer)
         return found
 
     def _timed(self, pointer, size, often):
         """Seconds of one all-reduce, of so many one after another, by this GPU's own events."""
-        with marks(self._driver) as mark:
+        with marks(self._device) as mark:
             first = mark()
             for _ in range(often):
                 self.library.all_reduce(pointer, size // 4, FLOAT32, self.communicator)
             last = mark()
             self._wait(last)
-            return self._driver.elapsed(first, last) / often
+            return self._device.elapsed(first, last) / often
 
     def _slowest(self, pointer, seconds):
         """The most that any rank says: all go on with the same number."""
-        self._driver.upload(pointer, struct.pack("f", seconds))
+        self._device.upload(pointer, struct.pack("f", seconds))
         self.library.all_reduce(pointer, 1, FLOAT32, self.communicator, MAX)
         self._wait()
-        return struct.unpack("f", self._driver.download(pointer, 4))[0]
+        return struct.unpack("f", self._device.download(pointer, 4))[0]
 
     def _wait(self, event=None):
         """Until all work before is done; raises NcclError where that does not come to an end."""
-        with marks(self._driver) as mark:
+        with marks(self._device) as mark:
             event = mark() if event is None else event
             pause = 0.0001
-            while not self._driver.query(event):
+            while not self._device.query(event):
                 self.library.check(self.communicator)
                 if time.monotonic() > self._until:
                     raise NcclError("%s an all-reduce" % HANGS)
