@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from operator import attrgetter
 
 from .running import records
 from .shared.amp import tensorflow_step
@@ -30,9 +31,9 @@ def run(tf, params, tell):
     with tell.trial("variables") as trial:
         trial["set"] = ["%s=%s" % (name, os.environ[name][:60]) for name in sorted(names)]
     with tell.trial("session") as trial, _wrapped(tf) as wrap:
-        trial.update(tensorflow_step.count(tensorflow_step.session_graphs(tf, wrap)))
+        trial.update(tensorflow_step.in_session(tf, wrap))
     with tell.trial("session off", control=True) as trial:
-        trial.update(tensorflow_step.count(tensorflow_step.session_graphs(tf, None, _switch_off)))
+        trial.update(tensorflow_step.in_session(tf, rewrite=_switch_off))
     if not str(tf.__version__).startswith("1."):  # whose functions nobody trains with
         for on in (True, False):
             with tell.trial("function" if on else "function off", control=not on) as trial:
@@ -42,11 +43,8 @@ def run(tf, params, tell):
 def _call(tf, name):
     """The function of that name, wherever this version has it; None where it has none."""
     for place in _PLACES:
-        found = tf
-        for part in place.split(".") + [name]:
-            found = getattr(found, part, None)
-        if callable(found):
-            return found
+        with contextlib.suppress(AttributeError):
+            return attrgetter("%s.%s" % (place, name))(tf)
     return None
 
 
@@ -74,6 +72,6 @@ def _function(trial, tf, on):
         raise records.NotSupported("no tf.config.optimizer, or eager execution is off")
     tf.config.optimizer.set_experimental_options({"auto_mixed_precision": on})
     try:
-        trial.update(tensorflow_step.count(tensorflow_step.function_graphs(tf)))
+        trial.update(tensorflow_step.in_function(tf))
     finally:
         tf.config.optimizer.set_experimental_options({"auto_mixed_precision": False})

@@ -5,16 +5,12 @@ The step is the one that ``fit`` runs: TensorFlow 2.4 and later, with Keras 2 or
 
 from ..kernels.failures import NotSupported
 from .running import records
+from .shared.amp import tensorflow_step
 
 SYSTEM = "amp-keras"
 FRAMEWORKS = ("tensorflow",)
 DEADLINE = 30.0
 
-_HALVES = {"mixed_float16": 19, "mixed_bfloat16": 14}  # DT_HALF, DT_BFLOAT16
-_KINDS = {
-    "convolutions": ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "_FusedConv2D"),
-    "products": ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedMatMul"),
-}
 _INFINITE = 1e7  # times the inputs: no number of 16 bits
 
 
@@ -56,11 +52,14 @@ def _train(tf, policy, trial):
         optimizer.build(model.trainable_variables)
     graph = step.get_concrete_function(x, y).graph.as_graph_def()
     nodes = list(graph.node) + [node for one in graph.library.function for node in one.node_def]
-    wanted = [_HALVES[policy]] if policy in _HALVES else list(_HALVES.values())
-    for name, kinds in _KINDS.items():
-        types = [node.attr["T"].type for node in nodes if node.op in kinds]
-        trial[name] = len(types)
-        trial[name + "_half"] = sum(kind in wanted for kind in types)
+    wanted = {
+        number: name
+        for number, name in tensorflow_step.HALF.items()
+        if policy in ("float32", "mixed_" + name)
+    }
+    counted = tensorflow_step.count_nodes(nodes, wanted)
+    for name in ("convolutions", "products"):
+        trial[name], trial[name + "_half"] = counted[name], counted["half_" + name]
     types = {getattr(one.dtype, "name", None) or str(one.dtype) for one in model.weights}
     trial["variables"] = ", ".join(sorted(types))
     trial["scale"] = _scale(optimizer)

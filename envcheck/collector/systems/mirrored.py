@@ -4,6 +4,7 @@ import contextlib
 import os
 
 from .running.records import CouldNotRun, NotApplicable
+from .shared import replicas
 
 SYSTEM = "mirrored"
 FRAMEWORKS = ("tensorflow",)
@@ -43,25 +44,16 @@ def _devices(tf, kind):
 
 def _reduce(tf, strategy, trial):
     """Replica number N, from 1, gives N to a sum, and adds N to a variable."""
-    replicas = int(strategy.num_replicas_in_sync)
-    expected = float(sum(range(1, replicas + 1)))
-    with strategy.scope():
-        weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM, dtype=tf.float32)
 
-    def replica():
-        context = tf.distribute.get_replica_context()
-        number = tf.cast(context.replica_id_in_sync_group, tf.float32) + 1.0
-        weight.assign_add(number)
-        total = context.all_reduce(tf.distribute.ReduceOp.SUM, tf.fill([_NUMBERS], number))
-        return tf.reduce_min(total), tf.reduce_max(total)
+    def number(context):
+        return tf.cast(context.replica_id_in_sync_group, tf.float32) + 1.0
 
-    start = getattr(strategy, "run", None) or strategy.experimental_run_v2
-    mine = strategy.experimental_local_results
-    least, most = tf.function(lambda: start(replica))()
-    found = [(float(low), float(high)) for low, high in zip(mine(least), mine(most))]
-    trial["replicas"], trial["expected"], trial["sum"] = replicas, expected, found[0][1]
-    trial["wrong"] = sum(one != (expected, expected) for one in found)
-    trial["weights"] = sorted({str(float(one.numpy())) for one in mine(weight)})
+    count = int(strategy.num_replicas_in_sync)
+    expected = float(sum(range(1, count + 1)))
+    weight, values, sums = replicas.reduce(tf, strategy, 0.0, number, _NUMBERS)
+    trial["replicas"], trial["expected"], trial["sum"] = count, expected, sums[0][1]
+    trial["wrong"] = sum(one != (expected, expected) for one in sums)
+    trial["weights"] = sorted(set(map(str, values)))
     return weight
 
 

@@ -4,6 +4,7 @@ import json
 import os
 
 from .running import ranks, records
+from .shared import replicas
 from .shared.distributed import loopback
 
 SYSTEM = "multiworker"
@@ -58,19 +59,7 @@ def rank(tf, params, tell):
     # A variable begins with another value in each process, and gets what every replica gives.
     number = params["rank"] % _WORKERS + 1.0
     strategy = made()
-    with strategy.scope():
-        weight = tf.Variable(number, aggregation=tf.VariableAggregation.SUM, dtype=tf.float32)
-
-    def replica():
-        given = tf.constant(number)
-        weight.assign_add(given)
-        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, given)
-
-    start = getattr(strategy, "run", None) or strategy.experimental_run_v2
-    total = tf.function(lambda: start(replica))()
-    mine = strategy.experimental_local_results
-    return {
-        "replicas": int(strategy.num_replicas_in_sync),
-        "sum": float(mine(total)[0].numpy()),
-        "weight": float(mine(weight)[0].numpy()),
-    }
+    give = lambda _context: tf.constant(number)  # noqa: E731
+    _weight, values, sums = replicas.reduce(tf, strategy, number, give, 1)
+    count = int(strategy.num_replicas_in_sync)
+    return {"replicas": count, "sum": sums[0][1], "weight": values[0]}

@@ -4,9 +4,9 @@ An operation of TensorRT's in the converted graph is no engine yet: one whose en
 it replaced, without a message. Engines are therefore counted where the converter writes them down.
 """
 
+import glob
 import importlib
 import os
-import struct
 import tempfile
 
 from .running import records
@@ -21,12 +21,15 @@ PRECISIONS = ("FP32", "FP16")
 _BATCH, _SIDE, _CHANNELS = 8, 16, 4
 _FEWEST = 3  # operations that TensorRT takes over; the graph has six
 _WORKSPACE_MIB = 64
-_RECORD = struct.Struct("<QI")  # of a TFRecord file: the length, and a sum of it
 
 
 def run(tf, params, tell):
     module = utils()
-    linked = _linked(module)
+    linked = version(module.get_linked_tensorrt_version())
+    if linked == "0.0.0":
+        raise records.NotApplicable("this tensorflow is built without TensorRT")
+    if not module.is_tensorrt_enabled():
+        raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
     with tell.trial("TensorRT linked") as trial:
         trial["version"] = linked
     with tell.trial("TensorRT loaded") as trial:
@@ -42,9 +45,7 @@ def run(tf, params, tell):
         for precision in PRECISIONS:
             with tell.trial(precision) as trial:
                 values, trial["operations"], trial["engines"] = side.converted(precision)
-                if reference is not None:
-                    largest = float(abs(reference).max())
-                    trial["difference"] = float(abs(values - reference).max()) / largest
+                trial.compare(values, reference)
 
 
 def utils():
@@ -55,16 +56,6 @@ def utils():
         except ImportError:
             continue
     raise records.NotApplicable("this tensorflow has no converter for TensorRT")
-
-
-def _linked(module):
-    """The version of TensorRT. Raises NotApplicable where it is not there."""
-    linked = version(module.get_linked_tensorrt_version())
-    if linked == "0.0.0":
-        raise records.NotApplicable("this tensorflow is built without TensorRT")
-    if not module.is_tensorrt_enabled():
-        raise records.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
-    return linked
 
 
 def converters():
@@ -101,26 +92,11 @@ def operations(graph_def):
     return [node for node in nodes if node.op == "TRTEngineOp"]
 
 
-def engines(folder):
+def engines(tf, folder):
     """How many engines lie in the files there; each holds those that one operation has built."""
-    number = 0
-    for place, _folders, names in os.walk(folder):
-        for name in names:
-            if name.startswith("trt-serialized-engine."):
-                number += records_in(os.path.join(place, name))
-    return number
-
-
-def records_in(path):
-    """How many there are in a TFRecord file."""
-    number = 0
-    with open(path, "rb") as file:
-        while True:
-            head = file.read(_RECORD.size)
-            if len(head) < _RECORD.size:
-                return number
-            number += 1
-            file.seek(_RECORD.unpack(head)[0] + 4, os.SEEK_CUR)
+    pattern = os.path.join(folder, "**", "trt-serialized-engine.*")
+    paths = glob.glob(pattern, recursive=True)
+    return sum(1 for path in paths for _engine in tf.data.TFRecordDataset(path))
 
 
 class _FrozenGraphs(object):
@@ -129,10 +105,10 @@ class _FrozenGraphs(object):
     def __init__(self, tf, _folder, workspace):
         self._v1 = tf.compat.v1
         self._workspace = workspace
-        self._data, self._kernels = _data()[0], _data()[1:]
+        self._data, *kernels = _data()
         with tf.Graph().as_default() as graph:
             x = self._v1.placeholder(tf.float32, self._data.shape, name="x")
-            _net(tf, x, self._kernels)
+            _net(tf, x, kernels)
             self._graph_def = graph.as_graph_def()
 
     def plain(self):
@@ -174,7 +150,7 @@ class _SavedModels(object):
         self._folder = folder
         self._workspace = workspace
         self._graph = os.path.join(folder, "graph")
-        self._data, kernels = _data()[0], _data()[1:]
+        self._data, *kernels = _data()
         module = tf.Module()
         shape = tf.TensorSpec(self._data.shape, tf.float32, name="x")
         module.step = tf.function(lambda x: _net(tf, x, kernels), input_signature=[shape])
@@ -199,7 +175,7 @@ class _SavedModels(object):
         folder = os.path.join(self._folder, precision)
         converter.save(folder)
         values, operations = self._run(folder)
-        return values, operations, engines(folder)
+        return values, operations, engines(self._tf, folder)
 
     def _feed(self):
         yield (self._tf.constant(self._data),)

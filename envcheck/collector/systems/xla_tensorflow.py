@@ -4,17 +4,18 @@ What XLA compiles it writes down, on request (--xla_dump_to): a module a file. T
 and shows what was compiled, not what was to be.
 """
 
-import importlib
 import os
 import tempfile
+from collections import Counter
 
+from .. import files
 from .running import records
+from .shared import fused, tensorflow_graphs
 
 SYSTEM = "xla"
 FRAMEWORKS = ("tensorflow",)
 DEADLINE = 20.0
 
-_ROWS, _COLUMNS = 64, 32
 _OPTIMISED = "after_optimizations.txt"  # ".cpu_…" and ".gpu_…" in later versions
 
 
@@ -25,15 +26,23 @@ def run(tf, params, tell):
             # Clusters are for GPUs alone, unless this is set before the first graph.
             _add("TF_XLA_FLAGS", "--tf_xla_cpu_global_jit")
         side = _Sessions(tf) if tf.__version__.startswith("1.") else _Functions(tf)
-        dump = _Compiled(folder)
-        reference = None
-        with tell.trial("off", control=True) as trial:
-            reference = side.clustered(False)
-            _write(trial, reference, None, dump)
-        with tell.trial("jit_compile") as trial:
-            _write(trial, side.compiled(), reference, dump)
-        with tell.trial("auto-clustering") as trial:
-            _write(trial, side.clustered(True), reference, dump)
+        reference, known = None, set()
+        for name, work in (
+            ("off", lambda: side.clustered(False)),
+            ("jit_compile", side.compiled),
+            ("auto-clustering", lambda: side.clustered(True)),
+        ):
+            with tell.trial(name, control=name == "off") as trial:
+                values, graphs = work()
+                if graphs is not None:
+                    operations = Counter(node.op for graph in graphs for node in graph.node)
+                    trial["clusters"] = operations["_XlaCompile"]
+                    trial["runs"] = operations["_XlaRun"] + operations["XlaLaunch"]
+                modules = _compiled(folder, known)
+                trial["modules"] = len(modules)
+                trial["fusions"] = sum(text.count(" fusion(") for text in modules)
+                trial.compare(values, reference)
+                reference = values if name == "off" else reference
 
 
 def _add(name, flags):
@@ -41,61 +50,23 @@ def _add(name, flags):
     os.environ[name] = (os.environ.get(name, "") + " " + flags).strip()
 
 
-def _write(trial, ran, reference, dump):
-    """The evidence of one trial. ran, reference: (values, {operation: count})."""
-    values, operations = ran
-    if operations is not None:
-        trial["clusters"] = operations.get("_XlaCompile", 0)
-        trial["runs"] = operations.get("_XlaRun", 0) + operations.get("XlaLaunch", 0)
-    modules = dump.since()
-    trial["modules"] = len(modules)
-    trial["fusions"] = sum(text.count(" fusion(") for text in modules)
-    if reference is not None:
-        largest = float(abs(reference[0]).max())
-        trial["difference"] = float(abs(values - reference[0]).max()) / largest
-
-
-class _Compiled(object):
-    """What XLA has written into the folder."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        self._known = set()
-
-    def since(self):
-        """The texts of the modules that it has compiled since the last look."""
-        fresh = sorted(set(os.listdir(self._folder)) - self._known)
-        self._known.update(fresh)
-        return [self._read(name) for name in fresh if name.endswith(_OPTIMISED)]
-
-    def _read(self, name):
-        with open(os.path.join(self._folder, name), "rb") as file:
-            return file.read(1 << 20).decode("utf-8", "replace")
+def _compiled(folder, known):
+    """The texts of the modules that XLA has written there since the last look. known: files, which grows."""
+    fresh = sorted(set(os.listdir(folder)) - known)
+    known.update(fresh)
+    paths = [os.path.join(folder, name) for name in fresh if name.endswith(_OPTIMISED)]
+    return [files.read(path, 1 << 20).decode("utf-8", "replace") for path in paths]
 
 
 def _step(tf, x):
-    """What fuses into one kernel, and takes functions of libdevice."""
-    y = tf.tanh(x * 2.0 + 1.0)
-    z = tf.exp(-y) * tf.sin(y) + tf.math.log1p(tf.abs(y))
-    return tf.reduce_sum(z * z + y, axis=1)
-
-
-def _count(graphs):
-    found = {}
-    for graph in graphs:
-        for node in graph.node:
-            found[node.op] = found.get(node.op, 0) + 1
-    return found
+    return tf.reduce_sum(fused.step(tf.math, x), axis=1)
 
 
 class _Sessions(object):
-    """TensorFlow 1: sessions."""
+    """TensorFlow 1: sessions. Each trial gives (values, the graphs that ran)."""
 
     def __init__(self, tf):
-        numpy = importlib.import_module("numpy")
         self._tf = tf
-        values = numpy.arange(_ROWS * _COLUMNS, dtype="float32").reshape(_ROWS, _COLUMNS)
-        self._data = values / (_ROWS * _COLUMNS)
 
     def clustered(self, on):
         return self._run(1 if on else -1, lambda x: _step(self._tf, x))
@@ -108,43 +79,28 @@ class _Sessions(object):
         return self._run(-1, step)
 
     def _run(self, level, step):
-        v1 = self._tf.compat.v1
-        config = v1.ConfigProto()
-        config.graph_options.optimizer_options.global_jit_level = level
-        meta = v1.RunMetadata()
-        with self._tf.Graph().as_default():
-            x = v1.placeholder(self._tf.float32, self._data.shape)
-            result = step(x)
-            with v1.Session(config=config) as session:
-                options = v1.RunOptions(output_partition_graphs=True)
-                values = session.run(result, {x: self._data}, options=options, run_metadata=meta)
-        return values, _count(meta.partition_graphs)
+        def configure(options):
+            options.optimizer_options.global_jit_level = level
+
+        return tensorflow_graphs.in_session(self._tf, fused.data(), step, configure)
 
 
 class _Functions(object):
-    """TensorFlow 2: functions."""
+    """TensorFlow 2: functions. Likewise; None for graphs that do not show."""
 
     def __init__(self, tf):
         self._tf = tf
-        self._x = tf.reshape(tf.range(float(_ROWS * _COLUMNS)), (_ROWS, _COLUMNS))
-        self._x = self._x / (_ROWS * _COLUMNS)
+        self._x = tf.constant(fused.data())
 
     def clustered(self, on):
-        context = importlib.import_module("tensorflow.python.eager.context")
-        if not hasattr(context, "enable_run_metadata"):
-            raise records.NotSupported("this TensorFlow does not show the graph that ran")
         tf = self._tf
         tf.config.optimizer.set_jit(on)
-        context.enable_run_metadata()
         try:
-            values = tf.function(lambda x: _step(tf, x))(self._x).numpy()
-            metadata = context.export_run_metadata()
+            function = tf.function(lambda x: _step(tf, x))
+            values, found = tensorflow_graphs.in_function(function, self._x)
         finally:
-            context.disable_run_metadata()
             tf.config.optimizer.set_jit(False)
-        return values, _count(
-            graph for one in metadata.function_graphs for graph in one.partition_graphs
-        )
+        return values.numpy(), [graph for one in found for graph in one.partition_graphs]
 
     def compiled(self):
         tf = self._tf

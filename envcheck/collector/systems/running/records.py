@@ -79,6 +79,12 @@ class Trial(dict):
         dict.__init__(self)
         self._tell, self._name, self._key = tell, name, key
 
+    def compare(self, values, reference):
+        """How far an array is off, as a share of the largest value; reference: None without one."""
+        if reference is not None:
+            largest = float(abs(reference).max())
+            self["difference"] = float(abs(values - reference).max()) / largest
+
     def __enter__(self):
         self._tell.stage(self._name, self._key)
         self._began = time.monotonic()

@@ -2,6 +2,8 @@
 
 import importlib
 
+from .. import tensorflow_graphs
+
 HALF = {19: "float16", 14: "bfloat16"}  # DataType
 _BATCH, _EDGE, _CHANNELS = 8, 8, 8  # multiples of 8, where Tensor Cores want them
 
@@ -38,21 +40,21 @@ def count(graphs):
     return found
 
 
-def count_nodes(nodes):
+def count_nodes(nodes, halves=HALF):
     found = {"nodes": len(nodes), "casts": 0, "xla_nodes": 0}
     found.update({"convolutions": 0, "half_convolutions": 0, "products": 0, "half_products": 0})
     types, places = set(), set()
     for node in nodes:
         if node.op == "Cast":
             ends = {node.attr["SrcT"].type, node.attr["DstT"].type}
-            found["casts"] += bool(ends.intersection(HALF))
+            found["casts"] += bool(ends.intersection(halves))
         found["xla_nodes"] += "Xla" in node.op
         kind = _kind(node.op)
         if not kind:
             continue
         found[kind] += 1
         places.add(node.device.rpartition("device:")[2].partition(":")[0] or "not known")
-        half = HALF.get(node.attr["T"].type) if "T" in node.attr else None
+        half = halves.get(node.attr["T"].type) if "T" in node.attr else None
         if half:
             found["half_" + kind] += 1
             types.add(half)
@@ -65,37 +67,32 @@ def _kind(op):
     return "products" if "MatMul" in op else ""
 
 
-def session_graphs(tf, wrap=None, rewrite=None):
-    """The GraphDefs of the step that ran in a Session, as TensorFlow 1 and compat.v1 have them.
+def in_session(tf, wrap=None, rewrite=None):
+    """What is counted in the step that ran in a Session.
 
     wrap(optimizer): the one to use in its place. rewrite(options): changes the RewriterConfig.
     """
     v1 = tf.compat.v1
-    config = v1.ConfigProto(allow_soft_placement=True)
-    config.gpu_options.allow_growth = True
-    if rewrite is not None:
-        rewrite(config.graph_options.rewrite_options)
-    metadata, options = v1.RunMetadata(), v1.RunOptions(output_partition_graphs=True)
-    with tf.Graph().as_default():
-        x, values = arrays()
+    data, values = arrays()
+
+    def build(x):
         weights = [
             v1.get_variable("w%d" % place, initializer=value, use_resource=True)
             for place, value in enumerate(values)
         ]
-        # Fed, not a constant: Grappler would compute a tiny graph's beginning by itself.
-        fed = v1.placeholder(tf.float32, x.shape)
         optimizer = v1.train.GradientDescentOptimizer(0.01)
         optimizer = wrap(optimizer) if wrap else optimizer
-        operation = optimizer.minimize(loss(tf, fed, weights), var_list=weights)
-        with v1.Session(config=config) as session:
-            session.run(v1.global_variables_initializer())
-            session.run(operation, {fed: x}, options=options, run_metadata=metadata)
-    return metadata.partition_graphs
+        return optimizer.minimize(loss(tf, x, weights), var_list=weights)
+
+    def configure(options):
+        if rewrite is not None:
+            rewrite(options.rewrite_options)
+
+    return count(tensorflow_graphs.in_session(tf, data, build, configure)[1])
 
 
-def function_graphs(tf):
-    """The GraphDefs, after optimisation, of the step as a new tf.function that has run."""
-    context = importlib.import_module("tensorflow.python.eager.context")
+def in_function(tf):
+    """What is counted, after optimisation, in the step as a new tf.function that has run."""
     x, values = arrays()
     weights = [tf.Variable(value) for value in values]
 
@@ -107,10 +104,5 @@ def function_graphs(tf):
             weight.assign_sub(0.01 * gradient)
         return total
 
-    context.enable_run_metadata()
-    try:
-        step(tf.constant(x))
-        metadata = context.export_run_metadata()
-    finally:
-        context.disable_run_metadata()
-    return [one.post_optimization_graph for one in metadata.function_graphs]
+    found = tensorflow_graphs.in_function(step, tf.constant(x))[1]
+    return count([one.post_optimization_graph for one in found])

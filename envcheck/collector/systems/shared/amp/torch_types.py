@@ -35,10 +35,8 @@ def name(dtype):
 
 
 def version(torch):
-    numbers = []
-    for word in str(torch.__version__).split("+")[0].split(".")[:2]:
-        numbers.append(int(word) if word.isdecimal() else 0)
-    return tuple(numbers)
+    words = str(torch.__version__).split("+")[0].split(".")[:2]
+    return tuple(int(word) if word.isdecimal() else 0 for word in words)
 
 
 def watched(torch):
@@ -63,9 +61,7 @@ def watched(torch):
 
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
-            # "aten.convolution_backward.default"
-            words = str(function).split(".")
-            what = words[1] if len(words) > 1 else words[0]
+            what = str(function).split(".")[:2][-1]  # of "aten.convolution_backward.default"
             results = result if isinstance(result, (tuple, list)) else [result]
             kinds = [one.dtype for one in results if isinstance(one, torch.Tensor)]
             if kinds:
