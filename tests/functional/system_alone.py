@@ -14,7 +14,7 @@ from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import all_checks
 from envcheck.collector import systems
 from envcheck.collector.runtime import process
-from envcheck.collector.systems.running import jobs, runner
+from envcheck.collector.systems.running import jobs
 from envcheck.facts.acceleration import Acceleration, SystemRun
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
@@ -49,14 +49,11 @@ def run(
         argv[script] = "\n".join([*lines[:-1], before, lines[-1]])
     env = environment(TMPDIR=str(folder), **variables)
 
-    def launch(_job: Any) -> Any:
-        return process.Child(argv, 200, env=env, cwd=str(folder))
-
-    attempt = runner.SystemProcess(jobs.SystemJob(system, on=device), launch, time.monotonic)
-    attempt.open()
-    while attempt.step():
+    job: Any = jobs.SystemJob(system, on=device)
+    job.open(process.Child(argv, 200, env=env, cwd=str(folder)))
+    while job.worker.step():
         time.sleep(0.05)
-    return msgspec.convert(attempt.facts(), SystemRun)
+    return msgspec.convert(job.facts(), SystemRun)
 
 
 def judged(code: str, one: SystemRun) -> CheckResult:

@@ -19,7 +19,6 @@ from envcheck.collector import systems
 from envcheck.collector.kernels.selection import choose
 from envcheck.collector.options import Options
 from envcheck.collector.systems.running import jobs
-from envcheck.collector.systems.running.runner import SystemProcess
 from envcheck.facts.acceleration import Acceleration
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import Snapshot
@@ -57,7 +56,7 @@ def in_use(snapshot: Snapshot) -> Snapshot:
     sections = {}
     for place in ("machine", "target"):
         here = [job for job in planned if job.outcome and job.system.document == place]
-        runs = [SystemProcess(job, None, None).facts() for job in here]  # type: ignore[no-untyped-call]
+        runs = [job.facts() for job in here]
         of_it = sorted({one.name for one in loaded if one.document == place})
         sections[place] = msgspec.convert({"systems": of_it, "runs": runs}, Acceleration)
     return _with(snapshot, sections)

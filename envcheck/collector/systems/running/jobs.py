@@ -1,22 +1,30 @@
 """What is to run where: a SystemJob for every system and framework, on one GPU, on each, on all, or none."""
 
 import os
+import time
 
+from ... import framework
 from ...facts import known
 from ...kernels.jobs import FRAMEWORKS
+from ...worker.messages import one_line
+from ...worker.parent import Limits, Worker
+from . import records
 
 _MEMORY_SHARE = 4  # of what is free, one part in so many is taken
+_TOO_MUCH = "it reported more than fits into a Snapshot: the rest is left out"
 
 
 class SystemJob(object):
-    """One SystemRun to be made. outcome: "" where it is to run, else what comes of it, with the reason."""
+    """One SystemRun to be made. outcome: "" where it is to run, else what comes of it, with the reason.
+
+    worker: its process, once it is open. folder: for its temporary files, while it runs.
+    """
 
     def __init__(self, system, devices=(), on="gpu"):
-        self.system = system
-        self.devices = list(devices)
-        self.on = on
+        self.system, self.devices, self.on = system, list(devices), on
         self.outcome = self.reason = ""
-        self.folder = None  # for its temporary files, while it runs
+        self.folder = self.worker = None
+        self._reader = records.SystemReader()
 
     @property
     def name(self):
@@ -31,9 +39,55 @@ class SystemJob(object):
             return "-1"  # it leaves those alone that are there
         return ",".join(device.visible for device in self.devices) if self.devices else None
 
+    @property
+    def addresses(self):
+        """The PCI addresses of its GPUs, as far as they are known."""
+        return list(filter(None, [device.seed.get("pci_address") for device in self.devices]))
+
     def without(self, outcome, reason):
         self.outcome, self.reason = outcome, reason
         return self
+
+    def open(self, child, clock=time.monotonic, patience=1):
+        """patience: what its limits are multiplied by."""
+        limits = Limits(records.IMPORT * patience, total=self.system.deadline * patience)
+        self.worker = Worker(child, limits, self._reader.take, clock=clock)
+
+    def _why(self):
+        """(outcome, reason) of the run."""
+        worker = self.worker
+        outcome, reason = worker.outcome, worker.reason
+        if outcome == "timeout" and worker.begun is None:
+            name = self.system.framework or "its process"
+            reason = "%s was not imported within %g s" % (name, worker.limits.start)
+        elif outcome == "timeout":
+            reason = "no answer within %g s" % worker.limits.total
+        elif outcome == "crashed":
+            reason = ": ".join([reason] + worker.evidence.splitlines()[-1:])
+        return outcome if outcome in records.OUTCOMES else "error", one_line(reason)
+
+    def facts(self):
+        """The SystemRun."""
+        reader, worker = self._reader, self.worker
+        run = {"system": self.system.name, "device": self.on, "gpus": self.addresses}
+        run.update(outcome=self.outcome or "ok", reason=self.reason, trials=reader.trials)
+        if self.system.framework:
+            run["framework"] = self.system.framework
+        if worker is None:
+            return run
+        run.update(reader.run)
+        run["outcome"], run["reason"] = outcome, reason = self._why()
+        if worker.stage is not None and not worker.done:
+            name, key = worker.stage
+            died = outcome if outcome in records.TRIAL_OUTCOMES else "error"
+            found = {"name": name, "outcome": died, "reason": reason}
+            reader.trials.append(records.trial_of(found, key))
+        if reader.full:
+            run.update(outcome="error", reason=_TOO_MUCH)
+        if worker.begun is not None:
+            run["seconds"] = round(worker.latest - worker.begun, 3)
+        run["log"] = [one_line(text) for text in framework.about_gpus(worker.log)]
+        return run
 
 
 def plan(systems, names, chosen, documents):
@@ -64,8 +118,8 @@ def _without_library(system, document):
 def libraries(system, document):
     """{name: [path]} of what a system calls: mapped by a framework, then a wheel's, then the loader's."""
     mapped = []
-    for framework in FRAMEWORKS:
-        facts = (document.get(framework) or {}).get("facts") or {}
+    for name in FRAMEWORKS:
+        facts = (document.get(name) or {}).get("facts") or {}
         mapped += known(facts.get("libraries")) or []
     loaded = known(((document.get("loader") or {}).get("facts") or {}).get("libraries")) or []
     found = {}

@@ -45,7 +45,7 @@ class Rank(object):
             self.reason = one_line(": ".join([result.describe()] + last))
 
 
-def run(params, number, seconds, environ=None, patience=None, tell=None):
+def run(params, number, seconds, environ, patience=None, tell=None):
     """Start that many ranks side by side and wait for them: a list of Rank, in their order.
 
     params["rank"] and params["ranks"] tell each which it is, and how many there are. environ(rank): variables
@@ -57,7 +57,7 @@ def run(params, number, seconds, environ=None, patience=None, tell=None):
     try:
         for rank in range(number):
             own = dict(params, rank=rank, ranks=number, parent=os.getpid())
-            env = dict(os.environ, **(environ(rank) if environ else {}))
+            env = dict(os.environ, **environ(rank))
             env = {name: value for name, value in env.items() if value is not None}
             deadline = seconds + _BACKSTOP + (records.IMPORT if tell is not None else 0.0)
             argv = worker.command(python(), MODULE, own)
@@ -96,7 +96,7 @@ class RankWait(object):
         self.why = "no answer within %g s" % seconds
         self._ranks, self._seconds, self._patience, self._tell = ranks, seconds, patience, tell
         self._until = None if tell is not None else time.monotonic() + seconds
-        self._one_failed = self._over = False
+        self._over = False
 
     def look(self):
         if self._over:
@@ -108,9 +108,9 @@ class RankWait(object):
             self._until = now + self._seconds
             self.report_ready()
         failed = any(not rank.worker.runs and rank.answer is None for rank in self._ranks)
-        if self._patience is not None and failed and not self._one_failed:
-            self._one_failed = True
-            self._until = min(now + self._patience, self._until or now + self._patience)
+        if self._patience is not None and failed:
+            soon = now + self._patience
+            self._until = min(soon, self._until or soon)  # which only the first look can change
             self.why = "another rank had failed"
         if self._until is not None and now > self._until:
             self._over = True

@@ -1,7 +1,7 @@
 """What a system's process reports while it works, and what its parent makes of it.
 
 In messages of the worker protocol: "begin" has facts of the run and the seconds of the framework's import; a
-trial is a stage, and its result a SystemTrial; other results are facts of the run, or a rank's answer.
+trial is a stage, and its result a SystemTrial; the other results are ranks' answers.
 Parent and child bound what is reported: a Snapshot has well under a megabyte.
 """
 
@@ -22,14 +22,8 @@ _BIGGEST = 2**63 - 1
 # Of a run, and of a trial: as in facts/acceleration.py.
 OUTCOMES = ("ok", "not-applicable", "not-run", "busy", "error", "timeout", "crashed")
 TRIAL_OUTCOMES = ("ok", "error", "out-of-memory", "timeout", "crashed", "not-supported")
-_NO_MEMORY = (
-    "out of memory",
-    "out_of_memory",
-    "resourceexhausted",
-    "resource_exhausted",
-    "oom when",
-)
-RUN, TRIAL, CONTROL, RANK = "run", "trial", "control", "rank"  # keys of results
+_NO_MEMORY = ("out of memory", "resource exhausted", "resourceexhausted", "oom when")
+TRIAL, CONTROL, RANK = "trial", "control", "rank"  # keys of results
 
 
 class NotApplicable(messages.Ended):
@@ -54,10 +48,6 @@ class SystemWriter(object):
         """The framework is imported, and the work begins."""
         facts = {} if version is None else {"framework_version": version}
         self._tell.begin(import_seconds=round(seconds, 3), **facts)
-
-    def version(self, version):
-        """Of the framework, where it was not known at the beginning."""
-        self._tell.result({"framework_version": version}, RUN)
 
     def trial(self, name, control=False):
         """What is run in ``with tell.trial(...) as trial:``; ``trial[...] = ...`` is its evidence."""
@@ -113,10 +103,6 @@ def _value(value):
         value = sorted(value, key=str)
     if isinstance(value, (list, tuple)):
         return [one_line(item) for item in list(value)[:WORDS]]
-    return _scalar(value)
-
-
-def _scalar(value):
     if not isinstance(value, (bool, int, float, str, bytes)) and hasattr(value, "item"):
         try:
             value = value.item()  # of numpy's, or of a framework's
@@ -142,7 +128,8 @@ def outcome_of(error):
 
 def is_out_of_memory(words):
     """Whether a framework's words say that it had no memory left."""
-    return any(word in words.lower() for word in _NO_MEMORY)
+    plain = words.lower().replace("_", " ")
+    return any(word in plain for word in _NO_MEMORY)
 
 
 class SystemReader(object):
@@ -158,7 +145,6 @@ class SystemReader(object):
     def take(self, kind, value, key):
         if kind == "begin":
             self.run["import_seconds"] = seconds(value.get("import_seconds", 0.0))
-        if kind == "begin" or key == RUN:
             self._take_version(value.get("framework_version"))
         elif key == RANK:
             self.answer = value

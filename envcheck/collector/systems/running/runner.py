@@ -1,15 +1,15 @@
 """Runs the systems after the micro-kernels: a few side by side, and those that are timed alone."""
 
+import contextlib
 import shutil
 import tempfile
 import time
 
-from ... import framework, systems
+from ... import systems
 from ...kernels.campaign import cores
 from ...worker import command
 from ...worker.messages import one_line
-from ...worker.parent import Limits, Worker
-from . import jobs, records
+from . import jobs
 from .records import IMPORT
 from .work import MODULE
 
@@ -17,7 +17,6 @@ LIMIT = 600.0  # seconds after which nothing is started any more
 _CORES = 2  # for each process at work
 _SIDE_BY_SIDE = 3  # at most, on one GPU
 _PAUSE = 0.005  # seconds between two looks
-_TOO_MUCH = "it reported more than fits into a Snapshot: the rest is left out"
 
 
 class SystemsRunner(object):
@@ -36,36 +35,34 @@ class SystemsRunner(object):
         """Fill in ``acceleration`` of both documents. chosen: of kernels.selection.choose."""
         began = self._clock()
         planned = jobs.plan(systems.load(), self._names, chosen, self._documents)
-        attempts = [
-            SystemProcess(job, self._launch, self._clock, self._patience) for job in planned
-        ]
-        waiting = [attempt for attempt in attempts if not attempt.job.outcome]
-        total, working, orphaned = len(waiting), [], []
+        waiting = [job for job in planned if not job.outcome]
+        total, working, stuck = len(waiting), [], []
         while waiting or working:
             if waiting and self._may_start(waiting[0], working):
                 first = waiting.pop(0)
                 if self._clock() - began > LIMIT:
-                    first.job.without("not-run", "no time left for it")
+                    first.without("not-run", "no time left for it")
                 else:
-                    first.open()
+                    first.open(self._launch(first), self._clock, self._patience)
                     working.append(first)
                 continue
-            over = [attempt for attempt in working if not attempt.step()]
-            working = [attempt for attempt in working if attempt not in over]
+            over = [job for job in working if not job.worker.step()]
+            working = [job for job in working if job not in over]
+            stuck += [(job.worker.child.pid, job.worker.stuck) for job in over if job.worker.stuck]
             if over:
-                orphaned += self._run.sweep()  # before it weighs on those that are timed
-            for attempt in over:
-                if attempt.job.folder is not None:
-                    shutil.rmtree(attempt.job.folder, ignore_errors=True)
-            names = [attempt.job.name for attempt in working]
+                stuck += self._run.sweep()  # before it weighs on those that are timed
+            for job in over:
+                if job.folder is not None:
+                    shutil.rmtree(job.folder, ignore_errors=True)
+            names = [job.name for job in working]
             self._run.progress(names, total - len(waiting) - len(working), total)
             if working:
                 pause(_PAUSE)
-        self._write(attempts, round(self._clock() - began, 3))
-        self.name_stuck(orphaned)
+        self._write(planned, round(self._clock() - began, 3))
+        self.name_stuck(stuck)
 
-    def _may_start(self, attempt, working):
-        alone = attempt.job.system.alone or any(one.job.system.alone for one in working)
+    def _may_start(self, job, working):
+        alone = job.system.alone or any(one.system.alone for one in working)
         return not working if alone else len(working) < self._width
 
     def _launch(self, job):
@@ -77,7 +74,7 @@ class SystemsRunner(object):
             "module": system.module,
             "framework": system.framework,
             "device": job.on,
-            "gpus": addresses(job),
+            "gpus": job.addresses,
             "memory_mib": jobs.memory_mib(job.devices, self._documents["machine"], width),
             "seconds": system.deadline * self._patience,
             "libraries": jobs.libraries(system, self._documents[system.document]),
@@ -85,36 +82,26 @@ class SystemsRunner(object):
         env = dict(self._environ)
         if job.visible is not None:
             env["CUDA_VISIBLE_DEVICES"] = job.visible
-        job.folder = _folder(self._run.request.scratch)
-        if job.folder is not None:
-            env["TMPDIR"] = job.folder
+        scratch = self._run.request.scratch
+        if scratch not in (None, "/"):
+            with contextlib.suppress(OSError):  # named as no Python package is
+                job.folder = env["TMPDIR"] = tempfile.mkdtemp(prefix="tmp-", dir=scratch)
         most = (IMPORT + system.deadline) * self._patience
         child = self._run.start(command(python.argv, MODULE, params), most, python.cwd, env)
         if child.pid is not None:
             self.sessions[child.pid] = python.document
         return child
 
-    def _write(self, attempts, seconds):
+    def _write(self, planned, seconds):
+        sources = {"*": "the systems, run"}
         for document, place in self._documents.items():
             if place is None:
                 continue
-            of_it = [a for a in attempts if a.job.system.document == document]
             names = {one.name for one in systems.load() if one.document == document}
-            facts = {
-                "systems": sorted(names.intersection(self._names)),
-                "seconds": seconds,
-                "runs": [attempt.facts() for attempt in of_it],
-            }
-            sources = {"*": "the systems, run"}
-            place["acceleration"] = {
-                "outcome": "ok",
-                "seconds": seconds,
-                "sources": sources,
-                "facts": facts,
-            }
-            stuck = [attempt.stuck for attempt in of_it if attempt.stuck is not None]
-            if stuck:
-                place["acceleration"]["stuck"] = stuck
+            runs = [job.facts() for job in planned if job.system.document == document]
+            facts = {"systems": sorted(names.intersection(self._names)), "runs": runs}
+            section = {"outcome": "ok", "seconds": seconds, "sources": sources}
+            place["acceleration"] = dict(section, facts=dict(facts, seconds=seconds))
 
     def failed(self, reason):
         """Nothing came of it."""
@@ -127,82 +114,3 @@ class SystemsRunner(object):
         for session, stuck in orphaned:
             place = self._documents[self.sessions.get(session, "machine")]
             place["acceleration"].setdefault("stuck", []).append(stuck)
-
-
-def _folder(scratch):
-    """A new directory for one process's temporary files, which no Python takes for a package."""
-    if scratch in (None, "/"):
-        return None
-    try:
-        return tempfile.mkdtemp(prefix="tmp-", dir=scratch)
-    except OSError:
-        return None
-
-
-class SystemProcess(object):
-    """One SystemJob at work: ``open`` it, ``step`` until it is False; ``facts`` is its SystemRun."""
-
-    def __init__(self, job, launch, clock, patience=1):
-        self.job = job
-        self._launch, self._clock, self._patience = launch, clock, patience
-        self._reader = records.SystemReader()
-        self._worker = None
-
-    def open(self):
-        limits = Limits(IMPORT * self._patience, total=self.job.system.deadline * self._patience)
-        child, take = self._launch(self.job), self._reader.take
-        self._worker = Worker(child, limits, take, clock=self._clock)
-
-    def step(self):
-        """Look once, without waiting. Whether there is more to come."""
-        if self._worker.step():
-            return True
-        self._ended = self._clock()
-        return False
-
-    @property
-    def stuck(self):
-        """A Result's, of a process that could not be killed."""
-        return self._worker.stuck if self._worker is not None else None
-
-    def _why(self):
-        """(outcome, reason) of the run."""
-        worker = self._worker
-        outcome, reason = worker.outcome, worker.reason
-        if outcome == "timeout" and worker.begun is None:
-            name = self.job.system.framework or "its process"
-            reason = "%s was not imported within %g s" % (name, worker.limits.start)
-        elif outcome == "timeout":
-            reason = "no answer within %g s" % worker.limits.total
-        elif outcome == "crashed":
-            reason = ": ".join([reason] + worker.evidence.splitlines()[-1:])
-        return outcome if outcome in records.OUTCOMES else "error", one_line(reason)
-
-    def facts(self):
-        """The SystemRun."""
-        job, reader, worker = self.job, self._reader, self._worker
-        run = {"system": job.system.name, "device": job.on, "gpus": addresses(job)}
-        run.update(outcome=job.outcome or "ok", reason=job.reason, trials=reader.trials)
-        if job.system.framework:
-            run["framework"] = job.system.framework
-        if worker is None:
-            return run
-        run.update(reader.run)
-        run["outcome"], run["reason"] = outcome, reason = self._why()
-        if worker.stage is not None and not worker.done:
-            name, key = worker.stage
-            died = outcome if outcome in records.TRIAL_OUTCOMES else "error"
-            found = {"name": name, "outcome": died, "reason": reason}
-            reader.trials.append(records.trial_of(found, key))
-        if reader.full:
-            run.update(outcome="error", reason=_TOO_MUCH)
-        if worker.begun is not None:
-            run["seconds"] = round(self._ended - worker.begun, 3)
-        run["log"] = [one_line(text) for text in framework.about_gpus(worker.log)]
-        return run
-
-
-def addresses(job):
-    """The PCI addresses of a job's GPUs, as far as they are known."""
-    found = [device.seed.get("pci_address") for device in job.devices]
-    return [address for address in found if address]
