@@ -110,9 +110,9 @@ def test_memory_that_gives_back_something_else(ran: Runs) -> None:
 
 def test_every_area_of_a_pattern_is_another(ran: Runs) -> None:
     from envcheck.collector.systems.shared.transfers.pattern import CHUNK, _seed
-    from envcheck.collector.systems.shared.transfers.pattern_ptx import word
+    from envcheck.collector.systems.shared.transfers.pattern_ptx import FACTOR, MASK
 
-    assert word(0, _seed(1), 0) == word(CHUNK // 8, _seed(0), 0)
+    assert (_seed(0), _seed(1)) == (0, CHUNK // 8 * FACTOR & MASK)
 
 
 def test_an_uncorrectable_error_stands_in_the_trial(ran: Runs) -> None:

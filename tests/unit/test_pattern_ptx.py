@@ -13,7 +13,6 @@ from envcheck.collector.systems.shared.transfers.pattern_ptx import (
     MASK,
     NOTHING_WRONG,
     RESULT,
-    word,
 )
 
 GRID, BLOCK, ITERATIONS = 3, 32, 2
@@ -112,6 +111,12 @@ def launch(kernel: str, memory: bytearray, text: str = TEXT, **parameters: int) 
         WideMachine(text, kernel, memory, {"iteration_count": ITERATIONS, **parameters}, block).run(
             None
         )
+
+
+def word(index: int, seed: int, mask: int) -> int:
+    """What the pattern's word at this index is."""
+    wide: int = index * pattern_ptx.FACTOR + seed
+    return (wide & MASK) ^ mask
 
 
 def words(memory: bytearray, count: int = WORDS) -> list[int]:

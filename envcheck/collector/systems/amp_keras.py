@@ -5,6 +5,7 @@ The step is the one that ``fit`` runs: TensorFlow 2.4 and later, with Keras 2 or
 
 from ..kernels.failures import NotSupported
 from .running import records
+from .shared import tensorflow_graphs
 from .shared.amp import tensorflow_step
 
 SYSTEM = "amp-keras"
@@ -50,8 +51,7 @@ def _train(tf, policy, trial):
     step = tf.function(lambda x, y: model.train_step((x, y)))
     if hasattr(optimizer, "build"):  # makes variables, which a traced step must not
         optimizer.build(model.trainable_variables)
-    graph = step.get_concrete_function(x, y).graph.as_graph_def()
-    nodes = list(graph.node) + [node for one in graph.library.function for node in one.node_def]
+    nodes = tensorflow_graphs.nodes_of(step.get_concrete_function(x, y).graph.as_graph_def())
     wanted = {
         number: name
         for number, name in tensorflow_step.HALF.items()

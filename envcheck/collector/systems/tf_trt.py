@@ -10,6 +10,7 @@ import os
 import tempfile
 
 from .running import records
+from .shared import tensorflow_graphs
 
 SYSTEM = "tf-trt"
 FRAMEWORKS = ("tensorflow",)
@@ -17,7 +18,7 @@ BUILT_WITH = ("tensorrt_build", "TensorRT")
 GPUS = 1
 DEADLINE = 30.0
 
-PRECISIONS = ("FP32", "FP16")
+_CONVERTERS = "tensorflow.python.compiler.tensorrt.trt_convert"
 _BATCH, _SIDE, _CHANNELS = 8, 16, 4
 _FEWEST = 3  # operations that TensorRT takes over; the graph has six
 _WORKSPACE_MIB = 64
@@ -42,7 +43,7 @@ def run(tf, params, tell):
         with tell.trial("graph", control=True) as trial:
             reference, trial["operations"] = side.plain()
             trial["engines"] = 0
-        for precision in PRECISIONS:
+        for precision in ("FP32", "FP16"):
             with tell.trial(precision) as trial:
                 values, trial["operations"], trial["engines"] = side.converted(precision)
                 trial.compare(values, reference)
@@ -58,12 +59,8 @@ def utils():
     raise records.NotApplicable("this tensorflow has no converter for TensorRT")
 
 
-def converters():
-    return importlib.import_module("tensorflow.python.compiler.tensorrt.trt_convert")
-
-
 def version(numbers):
-    return ".".join(str(number) for number in numbers)
+    return ".".join(map(str, numbers))
 
 
 def _data():
@@ -86,9 +83,7 @@ def _net(tf, x, kernels):
 
 
 def operations(graph_def):
-    nodes = list(graph_def.node)
-    for function in graph_def.library.function:
-        nodes += function.node_def
+    nodes = tensorflow_graphs.nodes_of(graph_def)
     return [node for node in nodes if node.op == "TRTEngineOp"]
 
 
@@ -115,7 +110,7 @@ class _FrozenGraphs(object):
         return self._run(self._graph_def), len(operations(self._graph_def))
 
     def converted(self, precision):
-        trt_convert = converters()
+        trt_convert = importlib.import_module(_CONVERTERS)
         settings = {
             "input_graph_def": self._graph_def,
             "max_batch_size": _BATCH,
@@ -160,7 +155,7 @@ class _SavedModels(object):
         return self._run(self._graph)
 
     def converted(self, precision):
-        trt_convert = converters()
+        trt_convert = importlib.import_module(_CONVERTERS)
         settings = trt_convert.DEFAULT_TRT_CONVERSION_PARAMS._replace(
             precision_mode=precision,
             minimum_segment_size=_FEWEST,

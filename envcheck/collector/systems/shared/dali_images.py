@@ -5,6 +5,7 @@ middle. As a PNG it is exact; as a JPEG of quality 90 in full colour resolution 
 """
 
 import base64
+from itertools import chain
 
 WIDTH, HEIGHT = 32, 24
 
@@ -30,26 +31,17 @@ PNG = base64.b64decode(
 
 def pixels():
     """[[(red, green, blue)]], row by row, as they were before they were encoded."""
-    return [
-        [
-            (
-                x * 255 // (WIDTH - 1),
-                y * 255 // (HEIGHT - 1),
-                ((x - WIDTH // 2) ** 2 + (y - HEIGHT // 2) ** 2) // 2,
-            )
-            for x in range(WIDTH)
-        ]
-        for y in range(HEIGHT)
-    ]
+    return [[_colours(x, y) for x in range(WIDTH)] for y in range(HEIGHT)]
+
+
+def _colours(x, y):
+    distance = (x - WIDTH // 2) ** 2 + (y - HEIGHT // 2) ** 2
+    return x * 255 // (WIDTH - 1), y * 255 // (HEIGHT - 1), distance // 2
 
 
 def difference(rows, others):
     """The most that any colour of any pixel differs by; 256 where the images are not of one size."""
-    if len(rows) != len(others) or any(len(a) != len(b) for a, b in zip(rows, others)):
+    if list(map(len, rows)) != list(map(len, others)):
         return 256.0
-    return max(
-        abs(float(one) - float(other))
-        for row, same in zip(rows, others)
-        for pixel, wanted in zip(row, same)
-        for one, other in zip(pixel, wanted)
-    )
+    pairs = zip(chain.from_iterable(rows), chain.from_iterable(others))
+    return max(abs(float(a) - float(b)) for pixel, wanted in pairs for a, b in zip(pixel, wanted))

@@ -1,8 +1,13 @@
-"""Runs something in TensorFlow, and tells which graphs ran."""
+"""Graphs of TensorFlow: their nodes, and those that ran."""
 
 import importlib
 
 from ...kernels.failures import NotSupported
+
+
+def nodes_of(graph):
+    """Its own, and those of the functions in its library."""
+    return list(graph.node) + [node for one in graph.library.function for node in one.node_def]
 
 
 def in_session(tf, data, build, configure):

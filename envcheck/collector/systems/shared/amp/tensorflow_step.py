@@ -31,12 +31,10 @@ def count(graphs):
 
     What a graph calls is looked into where the graph itself has no convolution, as under XLA.
     """
-    nodes = [node for graph in graphs for node in graph.node]
-    found = count_nodes(nodes)
+    found = count_nodes([node for graph in graphs for node in graph.node])
     if not found["convolutions"]:
-        functions = [one for graph in graphs for one in graph.library.function]
-        inner = [node for one in functions for node in one.node_def]
-        found = dict(count_nodes(nodes + inner), xla_nodes=found["xla_nodes"])
+        nodes = [node for graph in graphs for node in tensorflow_graphs.nodes_of(graph)]
+        found = dict(count_nodes(nodes), xla_nodes=found["xla_nodes"])
     return found
 
 

@@ -119,8 +119,7 @@ class TransferDevice(Driver):
         """Start a kernel of ``pattern_ptx`` on areas of ``size`` bytes, of which a thread takes ``place``."""
         if not self._functions:
             module = self.load(self.link(pattern_ptx.text()))
-            for known in ("write", "check", "read"):
-                self._functions[known] = module.function(known)
+            self._functions = {one: module.function(one) for one in ("write", "check", "read")}
         count = size // (pattern_ptx.GRID * pattern_ptx.BLOCK * place)
         given = [_u64(value) for value in arguments] + [_u32(count)]
         self.launch(self._functions[name], pattern_ptx.GRID, pattern_ptx.BLOCK, given)

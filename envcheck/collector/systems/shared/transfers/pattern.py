@@ -39,10 +39,8 @@ def area_size(params):
 def copied(device, area, size, seed, result):
     """Evidence of what differs from the pattern in a copy."""
     words, low, high, bits = device.wrong(area, size, seed, 0, result)
-    if not words:
-        return {"wrong": 0}
     where = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
-    return {"wrong": words, "where": where, "bits": "0x%016x" % bits}
+    return {"wrong": words, "where": where, "bits": "0x%016x" % bits} if words else {"wrong": 0}
 
 
 def write_and_check(device, areas, mask, result, until):

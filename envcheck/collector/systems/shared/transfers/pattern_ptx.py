@@ -18,20 +18,11 @@ NOTHING_WRONG = (0, 0xFFFFFFFF, 0, 0, 0)
 
 # Driver 384 and later take it, for all chips since Kepler.
 _LANGUAGE = Product((0, 0), (99, 9), "6.0", "sm_30", ())
-_THREAD = [
-    "mov.u32 %thread, %tid.x",
-    "mov.u32 %block, %ctaid.x",
-]
 _DECLARED = [
     ".reg .pred %more",
     ".reg .b32 %thread, %block, %count",
     ".reg .b64 %place, %wide",
 ]
-
-
-def word(index, seed, mask):
-    """What the pattern's word at this index is."""
-    return ((index * FACTOR + seed) & MASK) ^ mask
 
 
 def text(grid=GRID, block=BLOCK):
@@ -42,7 +33,11 @@ def text(grid=GRID, block=BLOCK):
 
 def places(block, size, *names):
     """Each address moves to the thread's own place, ``size`` bytes wide."""
-    body = list(_THREAD) + ["mad.lo.u32 %%thread, %%block, %d, %%thread" % block]
+    body = [
+        "mov.u32 %thread, %tid.x",
+        "mov.u32 %block, %ctaid.x",
+        "mad.lo.u32 %%thread, %%block, %d, %%thread" % block,
+    ]
     for name in names:
         body += [
             "ld.param.u64 %%%s, [%s_address]" % (name, name),
