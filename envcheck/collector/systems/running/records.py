@@ -5,6 +5,7 @@ trial is a stage, and its result a SystemTrial; the other results are ranks' ans
 Parent and child bound what is reported: a Snapshot has well under a megabyte.
 """
 
+import contextlib
 import time
 
 from ...facts import REASONS, dumps, is_unavailable, unavailable
@@ -49,9 +50,18 @@ class SystemWriter(object):
         facts = {} if version is None else {"framework_version": version}
         self._tell.begin(import_seconds=round(seconds, 3), **facts)
 
+    @contextlib.contextmanager
     def trial(self, name, control=False):
         """What is run in ``with tell.trial(...) as trial:``; ``trial[...] = ...`` is its evidence."""
-        return Trial(self._tell, one_line(name, _NAME), CONTROL if control else TRIAL)
+        name, key, trial = one_line(name, _NAME), CONTROL if control else TRIAL, Trial()
+        self._tell.stage(name, key)
+        began, found = time.monotonic(), {"name": name, "outcome": "ok"}
+        try:
+            yield trial
+        except Exception as error:
+            found["outcome"], found["reason"] = outcome_of(error)
+        found.update(seconds=round(time.monotonic() - began, 3), evidence=evidence_of(trial))
+        self._tell.result(found, key)
 
     def stage(self, name):
         """What a rank does next, for the one who waits for it."""
@@ -65,30 +75,11 @@ class SystemWriter(object):
 class Trial(dict):
     """The evidence of a trial, while it runs."""
 
-    def __init__(self, tell, name, key):
-        dict.__init__(self)
-        self._tell, self._name, self._key = tell, name, key
-
     def compare(self, values, reference):
         """How far an array is off, as a share of the largest value; reference: None without one."""
         if reference is not None:
             largest = float(abs(reference).max())
             self["difference"] = float(abs(values - reference).max()) / largest
-
-    def __enter__(self):
-        self._tell.stage(self._name, self._key)
-        self._began = time.monotonic()
-        return self
-
-    def __exit__(self, _kind, error, _trace):
-        if error is not None and not isinstance(error, Exception):
-            return False
-        found = {"name": self._name, "seconds": round(time.monotonic() - self._began, 3)}
-        found.update(outcome="ok", evidence=evidence_of(self))
-        if error is not None:
-            found["outcome"], found["reason"] = outcome_of(error)
-        self._tell.result(found, self._key)
-        return error is not None
 
 
 def evidence_of(given):
@@ -145,7 +136,12 @@ class SystemReader(object):
     def take(self, kind, value, key):
         if kind == "begin":
             self.run["import_seconds"] = seconds(value.get("import_seconds", 0.0))
-            self._take_version(value.get("framework_version"))
+            version = value.get("framework_version")
+            if isinstance(version, str):
+                self.run["framework_version"] = one_line(version, _NAME)
+            elif is_unavailable(version) and version["unavailable"] in REASONS:
+                why = one_line(version.get("detail", ""))
+                self.run["framework_version"] = unavailable(version["unavailable"], why)
         elif key == RANK:
             self.answer = value
         elif key in (TRIAL, CONTROL):
@@ -154,13 +150,6 @@ class SystemReader(object):
             self.full = self.full or len(self.trials) >= TRIALS or self._size > TOTAL
             if not self.full:
                 self.trials.append(trial)
-
-    def _take_version(self, version):
-        if isinstance(version, str):
-            self.run["framework_version"] = one_line(version, _NAME)
-        elif is_unavailable(version) and version["unavailable"] in REASONS:
-            why = one_line(version.get("detail", ""))
-            self.run["framework_version"] = unavailable(version["unavailable"], why)
 
 
 def trial_of(given, key):
