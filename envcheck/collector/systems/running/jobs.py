@@ -99,20 +99,14 @@ def plan(systems, names, chosen, documents):
         if system.name not in names or document is None:
             continue
         section = document.get(system.framework) if system.framework else {}
-        without = _without_library(system, document)
-        if without:
-            jobs.append(SystemJob(system).without("not-applicable", without))
-        elif section is not None:  # else the target does not have the framework
-            jobs += _jobs(system, section, devices, why)
+        if section is None:
+            continue  # the target does not have the framework
+        refused = _refused(system, document, section, devices, why)
+        if refused:
+            jobs.append(SystemJob(system).without(*refused))
+        else:
+            jobs += _jobs(system, section, devices)
     return jobs
-
-
-def _without_library(system, document):
-    """Which of its libraries the target does not have, as far as the loader was asked."""
-    if (document.get("loader") or {}).get("facts") is None:
-        return ""
-    lacking = [name for name, paths in libraries(system, document).items() if not paths]
-    return "the target has no %s" % " and no ".join(lacking) if lacking else ""
 
 
 def libraries(system, document):
@@ -134,40 +128,39 @@ def libraries(system, document):
     return found
 
 
-def _jobs(system, section, devices, why):
+def _refused(system, document, section, devices, why):
+    """(outcome, reason) of what cannot run there; None of what can."""
     facts = section.get("facts") or {}
-    lacking = _lacking(system, section, facts)
-    if lacking:
-        return [SystemJob(system).without("not-run", lacking)]
+    lacking = [name for name, paths in libraries(system, document).items() if not paths]
+    if lacking and (document.get("loader") or {}).get("facts") is not None:
+        return "not-applicable", "the target has no %s" % " and no ".join(lacking)
+    if system.framework and section.get("outcome") != "ok":
+        return "not-run", "could not be looked at: %s" % (section.get("reason") or "no answer")
+    if system.framework and not facts.get("imported"):
+        error = (known(facts.get("import_error")) or "").strip().splitlines()
+        return "not-run", "cannot be imported: %s" % (error[0] if error else "no reason was given")
     if system.built_with and facts.get(system.built_with[0]) is False:
-        words = "this %s is built without %s" % (system.framework, system.built_with[1])
-        return [SystemJob(system).without("not-applicable", words)]
-    needs_gpu = system.gpus and not system.on_cpu
+        built = system.framework, system.built_with[1]
+        return "not-applicable", "this %s is built without %s" % built
+    if system.gpus and not system.on_cpu:
+        if facts.get("cuda_build") is False:
+            return "not-applicable", "built without CUDA"
+        if not devices:
+            return "not-run", "no GPU: %s" % why
+    return None
+
+
+def _jobs(system, section, devices):
+    facts = section.get("facts") or {}
     sees_none = system.framework and known(facts.get("gpus")) == []
-    without_cuda = facts.get("cuda_build") is False
     few = system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus)
-    if needs_gpu and without_cuda:
-        return [SystemJob(system).without("not-applicable", "built without CUDA")]
-    if needs_gpu and not devices:
-        return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
-    if without_cuda or not devices or few:
+    if facts.get("cuda_build") is False or not devices or few:
         return [SystemJob(system, on="cpu")]
     if sees_none:
         return [SystemJob(system).without("not-run", "it sees no GPU")]
     if system.each_gpu:
         return [_on(system, [device]) for device in devices]
     return [_on_several(system, devices) if system.gpus > 1 else _on(system, _first_idle(devices))]
-
-
-def _lacking(system, section, facts):
-    if not system.framework:
-        return ""
-    if section.get("outcome") != "ok":
-        return "could not be looked at: %s" % (section.get("reason") or "no answer")
-    if not facts.get("imported"):
-        error = (known(facts.get("import_error")) or "").strip().splitlines()
-        return "cannot be imported: %s" % (error[0] if error else "no reason was given")
-    return ""
 
 
 def _first_idle(devices):
@@ -205,10 +198,7 @@ def memory_mib(devices, machine, width):
         gpu.get("pci_address"): known(gpu.get("memory_free_mib"))
         for gpu in known(nvml.get("gpus")) or []
     }
-    found = []
-    for device in devices:
-        mib = free.get(device.seed.get("pci_address"))
-        if mib is None or device.instance:  # NVML's figure is that of the whole GPU
-            return None
-        found.append(mib // _MEMORY_SHARE // width)
-    return min(found) if found else None
+    found = [free.get(device.seed.get("pci_address")) for device in devices]
+    if not found or None in found or any(device.instance for device in devices):
+        return None  # of an instance NVML's figure is that of the whole GPU
+    return min(found) // _MEMORY_SHARE // width

@@ -28,10 +28,6 @@ class Rank(object):
     def answer(self):
         return self.reader.answer
 
-    @property
-    def is_ready(self):
-        return self.worker.begun is not None or not self.worker.runs
-
     def end(self, why):
         """Once its process is over. why: the reason where it was stopped."""
         self.worker.step()
@@ -104,7 +100,8 @@ class RankWait(object):
         now = time.monotonic()
         for rank in self._ranks:
             rank.worker.step()
-        if self._until is None and all(rank.is_ready for rank in self._ranks):
+        imports = [one for one in self._ranks if one.worker.begun is None and one.worker.runs]
+        if self._until is None and not imports:
             self._until = now + self._seconds
             self.report_ready()
         failed = any(not rank.worker.runs and rank.answer is None for rank in self._ranks)
