@@ -37,7 +37,7 @@ def run(tf, params, tell):
     if not str(tf.__version__).startswith("1."):  # whose functions nobody trains with
         for on in (True, False):
             with tell.trial("function" if on else "function off", control=not on) as trial:
-                _function(trial, tf, on)
+                trial.update(_function(tf, on))
 
 
 def _call(tf, name):
@@ -67,11 +67,11 @@ def _switch_off(options):
         options.auto_mixed_precision = _OFF
 
 
-def _function(trial, tf, on):
+def _function(tf, on):
     if not hasattr(getattr(tf, "config", None), "optimizer") or not tf.executing_eagerly():
         raise records.NotSupported("no tf.config.optimizer, or eager execution is off")
     tf.config.optimizer.set_experimental_options({"auto_mixed_precision": on})
     try:
-        trial.update(tensorflow_step.in_function(tf))
+        return tensorflow_step.in_function(tf)
     finally:
         tf.config.optimizer.set_experimental_options({"auto_mixed_precision": False})

@@ -3,7 +3,6 @@
 The step is the one that ``fit`` runs: TensorFlow 2.4 and later, with Keras 2 or 3.
 """
 
-from ..kernels.failures import NotSupported
 from .running import records
 from .shared import tensorflow_graphs
 from .shared.amp import tensorflow_step
@@ -32,7 +31,7 @@ def run(tf, params, tell):
             try:
                 mixed.set_global_policy(policy)
             except (ValueError, TypeError) as error:
-                raise NotSupported("no policy %s: %s" % (policy, error))
+                raise records.NotSupported("no policy %s: %s" % (policy, error))
             try:
                 _train(tf, policy, trial)
             finally:
@@ -71,14 +70,12 @@ def _train(tf, policy, trial):
 
 
 def _moves(model, step, x, y):
-    """Whether the weights are other ones after this step."""
     before = model.get_weights()
     step(x, y)
     return any((old != new).any() for old, new in zip(before, model.get_weights()))
 
 
 def _scale(optimizer):
-    """The loss scale; None where the optimizer has none."""
     for name in ("dynamic_scale", "loss_scale"):  # Keras 3, Keras 2
         value = getattr(optimizer, name, None)
         if value is not None:

@@ -73,7 +73,6 @@ def _scaler(torch, device, trial, enabled):
     scaler = torch_types.make_scaler(torch, device, init_scale=_SCALE, enabled=enabled)
 
     def moves(factor):
-        """Whether the weights are other ones after a step."""
         before = [weight.detach().clone() for weight in net.parameters()]
         optimizer.zero_grad()
         with cast(torch, device):

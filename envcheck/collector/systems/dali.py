@@ -29,9 +29,8 @@ def run(_framework, params, tell):
             trial["version"] = dali.__version__
             output = _decoded(fn, device)
             trial["type"] = type(output).__name__
-            jpeg, png = _rows(output)
-            trial["jpeg_difference"] = images.difference(jpeg, images.pixels())
-            trial["png_difference"] = images.difference(png, images.pixels())
+            for name, rows in zip(("jpeg", "png"), _rows(output)):
+                trial[name + "_difference"] = images.difference(rows, images.pixels())
 
 
 def _decoded(fn, device):

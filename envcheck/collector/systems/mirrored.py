@@ -59,8 +59,7 @@ def _reduce(tf, strategy, trial):
 
 def _reduction(strategy, value):
     """What sums between the devices: ("CollectiveAllReduce", "NCCL"); None where it does not show."""
-    extended = strategy.extended
-    found = None
+    extended, found = strategy.extended, None
     with contextlib.suppress(Exception):
         found = extended._get_cross_device_ops(value)
     for name in ("_cross_device_ops", "_inferred_cross_device_ops"):

@@ -19,6 +19,7 @@ GPUS = 2
 ALONE = True
 LIBRARIES = ("libnccl",)
 DEADLINE = 85.0
+rank = nccl_rank.work
 
 _FIRST, _AGAIN = 0.36, 0.24  # of the whole time, for all ranks of a trial
 _PATIENCE = 5.0  # seconds that the others still get once a rank has failed
@@ -63,10 +64,6 @@ def run(_framework, params, tell):
     direct = together.get("wrong") or together.get("hung") or _names(words, _DIRECT)
     if direct and not right and not is_set:
         is_right_with("NCCL_P2P_DISABLE", "1", dict(params, rates=False))
-
-
-def rank(_framework, params, tell):
-    return nccl_rank.work(params, tell)
 
 
 def _is_right(trial):

@@ -130,11 +130,9 @@ class _FrozenGraphs(object):
         return self._run(graph_def), len(found), built
 
     def _run(self, graph_def):
-        graph = self._v1.Graph()
-        with graph.as_default():
+        with self._v1.Graph().as_default(), self._v1.Session() as session:
             self._v1.import_graph_def(graph_def, name="")
-            with self._v1.Session(graph=graph) as session:
-                return session.run("out:0", {"x:0": self._data})
+            return session.run("out:0", {"x:0": self._data})
 
 
 class _SavedModels(object):
@@ -166,14 +164,11 @@ class _SavedModels(object):
             input_saved_model_dir=self._graph, conversion_params=settings
         )
         converter.convert()
-        converter.build(input_fn=self._feed)
+        converter.build(input_fn=lambda: iter([(self._tf.constant(self._data),)]))
         folder = os.path.join(self._folder, precision)
         converter.save(folder)
         values, operations = self._run(folder)
         return values, operations, engines(self._tf, folder)
-
-    def _feed(self):
-        yield (self._tf.constant(self._data),)
 
     def _run(self, folder):
         """(values, how many operations of TensorRT's it has) of a SavedModel."""

@@ -5,7 +5,7 @@ Types and functions are those of nccl.h since NCCL 2.0, which later versions kep
 
 import ctypes
 
-_int, _size, _pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
+_int, _size, _pointer, _words = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
 
 INT32, FLOAT16, FLOAT32 = 2, 6, 7  # ncclDataType_t
 SUM, MAX = 0, 2  # ncclRedOp_t
@@ -30,12 +30,15 @@ class UniqueId(ctypes.Structure):
     _fields_ = [("internal", ctypes.c_ubyte * _ID_BYTES)]
 
 
-_ARGUMENTS = {
-    "ncclGetUniqueId": (_pointer,),
-    "ncclCommInitRank": (_pointer, _int, UniqueId, _int),
-    "ncclCommGetAsyncError": (_pointer, _pointer),
-    "ncclCommDestroy": (_pointer,),
-    "ncclAllReduce": (_pointer, _pointer, _size, _int, _int, _pointer, _pointer),
+# Result and arguments.
+_FUNCTIONS = {
+    "ncclGetUniqueId": (_int, _pointer),
+    "ncclCommInitRank": (_int, _pointer, _int, UniqueId, _int),
+    "ncclCommGetAsyncError": (_int, _pointer, _pointer),
+    "ncclCommDestroy": (_int, _pointer),
+    "ncclAllReduce": (_int, _pointer, _pointer, _size, _int, _int, _pointer, _pointer),
+    "ncclGetErrorString": (_words, _int),
+    "ncclGetLastError": (_words, _pointer),  # since 2.13
 }
 
 
@@ -48,11 +51,12 @@ class Nccl(object):
 
     def __init__(self, path):
         """Raises OSError where it cannot be loaded."""
-        self.library = ctypes.CDLL(path)
-        for name, types in _ARGUMENTS.items():
-            function = getattr(self.library, name, None)
+        library = ctypes.CDLL(path)
+        self._functions = {}
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = self._functions[name] = getattr(library, name, None)
             if function is not None:
-                function.argtypes, function.restype = types, _int
+                function.restype, function.argtypes = result, arguments
 
     def unique_id(self):
         """Bytes; this process must live as long as others may join."""
@@ -82,22 +86,19 @@ class Nccl(object):
             raise NcclError(self._words("a collective", code.value))
 
     def _call(self, name, *arguments):
-        function = getattr(self.library, name, None)
-        if function is None:
+        if self._functions[name] is None:
             raise NcclError("this libnccl has no %s" % name)
-        code = function(*arguments)
+        code = self._functions[name](*arguments)
         if code:
             raise NcclError(self._words(name, code))
 
     def _words(self, name, code):
         words = "%s: %s" % (name, _NAMES.get(code, "ncclResult %d" % code))
-        meaning = self._text("ncclGetErrorString", _int, code)
-        last = self._text("ncclGetLastError", _pointer, None)  # since 2.13
+        meaning = self._text("ncclGetErrorString", code)
+        last = self._text("ncclGetLastError", None)
         return words + (" (%s)" % meaning if meaning else "") + (": %s" % last if last else "")
 
-    def _text(self, name, kind, argument):
-        function = getattr(self.library, name, None)
-        if function is None:
-            return ""
-        function.restype, function.argtypes = ctypes.c_char_p, (kind,)
-        return " ".join((function(argument) or b"").decode("utf-8", "replace").split())
+    def _text(self, name, argument):
+        function = self._functions[name]
+        words = function(argument) if function else None
+        return " ".join((words or b"").decode("utf-8", "replace").split())

@@ -22,7 +22,7 @@ _ROUND = 0.15  # seconds
 _SIZE_TAKES = 2.0  # seconds: no size is begun that is likely to take longer
 
 
-def work(params, tell):
+def work(_framework, params, tell):
     """{"wrong": {type: elements}, "seconds": {bytes: [seconds of a round]}}."""
     place, number = params["rank"], params["ranks"]
     until = time.monotonic() + params["until"] * 0.9
@@ -31,11 +31,12 @@ def work(params, tell):
     tell.stage("load")
     own = NcclRank(device, Nccl(params["library"]), until)
     with tell.trial("one rank") as trial:
-        own.join(own.library.unique_id(), 1, 0)
+        own.communicator = own.library.join(own.library.unique_id(), 1, 0)
         trial["own"] = not any(own.wrong([place], place).values())
         own.library.leave(own.communicator)
     tell.stage("join")
-    own.join(_shared_id(own.library, params["folder"], place), number, place)
+    unique_id = _shared_id(own.library, params["folder"], place)
+    own.communicator = own.library.join(unique_id, number, place)
     tell.stage("sum")
     answer = {"wrong": own.wrong(range(number), place), "seconds": {}}
     if params.get("rates", True) and not any(answer["wrong"].values()):
@@ -49,9 +50,6 @@ class NcclRank(object):
     def __init__(self, device, library, until):
         self._device, self.library, self._until = device, library, until
         self.communicator = None
-
-    def join(self, unique_id, number, place):
-        self.communicator = self.library.join(unique_id, number, place)
 
     def wrong(self, summed, place):
         """{type: elements of the all-reduce that are not the exact sum}. summed: the ranks."""

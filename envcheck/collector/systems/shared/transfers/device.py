@@ -35,7 +35,6 @@ class TransferDevice(Driver):
         self._call("cuCtxSetCurrent", self._context)
 
     def evidence(self):
-        """Evidence of what this device is."""
         cache = self._asked(self.attribute, _L2_BYTES)
         return {
             "integrated": bool(self._asked(self.attribute, _INTEGRATED)),
@@ -125,7 +124,6 @@ class TransferDevice(Driver):
         self.launch(self._functions[name], pattern_ptx.GRID, pattern_ptx.BLOCK, given)
 
     def write(self, pointer, size, seed, mask):
-        """Write the pattern into an area."""
         self.start("write", size, (pointer, seed, mask), 8)
 
     def wrong(self, pointer, size, seed, mask, result):

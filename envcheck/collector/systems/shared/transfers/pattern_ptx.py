@@ -72,10 +72,7 @@ _FIRST_WORD = [
 _VALUE = ["mad.lo.u64 %value, %index, %factor, %seed", "xor.b64 %value, %value, %mask"]
 
 
-_RESULT = [
-    "ld.param.u64 %result, [result_address]",
-    "cvta.to.global.u64 %result, %result",
-]
+_RESULT = ["ld.param.u64 %result, [result_address]", "cvta.to.global.u64 %result, %result"]
 
 
 def _write(grid, block):
