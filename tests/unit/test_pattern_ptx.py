@@ -114,9 +114,7 @@ def launch(kernel: str, memory: bytearray, text: str = TEXT, **parameters: int) 
 
 
 def word(index: int, seed: int, mask: int) -> int:
-    """What the pattern's word at this index is."""
-    wide: int = index * pattern_ptx.FACTOR + seed
-    return (wide & MASK) ^ mask
+    return int((index * pattern_ptx.FACTOR + seed) & MASK ^ mask)
 
 
 def words(memory: bytearray, count: int = WORDS) -> list[int]:
