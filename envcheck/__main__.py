@@ -8,8 +8,8 @@ def main() -> int:
     _fill_closed_streams()
     _put_pythonpath_last()
     try:
-        if sys.argv[1:] in (["--version"], ["-V"]):  # no parser, no imports: scripts ask this often
-            return _version()
+        if sys.argv[1:] in (["--version"], ["-V"]) and _prints_version():
+            return 0  # no parser, no imports: scripts ask this often
         from .cli.main import run
 
         return run(sys.argv[1:])
@@ -17,23 +17,19 @@ def main() -> int:
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the next one changes nothing any more
-        # Where the interrupt came in the exec of a string (namedtuple, dataclass), CPython remembers it and
-        # ends by SIGINT after all; the next string that ends well makes it forget.
-        exec("")
+        exec("")  # else Python ends by SIGINT after one in a string's exec, such as namedtuple's
         print("envcheck: interrupted", file=sys.stderr)
         return 130
 
 
-def _version() -> int:
+def _prints_version() -> bool:
     from . import __version__
 
     try:
         print(f"envcheck {__version__}", flush=True)
     except OSError:
-        from .cli.main import run
-
-        return run(["--version"])  # which knows what to say of a standard output like this
-    return 0
+        return False  # run() knows what to say of a standard output like this
+    return True
 
 
 def _fill_closed_streams() -> None:

@@ -156,8 +156,9 @@ def collect(
         request["events"] = None if pipe is None else pipe.path
         argv += ["--request", msgspec.json.encode(request).decode()]
         grace = GRACE if inside is None else ENGINE_GRACE
-        bound = _bound(deadline, kernels, work)
-        child = process.Child(argv, bound, env=env, grace=grace, limit=LIMIT)
+        child = process.Child(
+            argv, _bound(deadline, kernels, work), env=env, grace=grace, limit=LIMIT
+        )
         with _asking_first(child) if work is not None else nullcontext():
             result = _run(child, progress, events, pipe, meanwhile)
     return _read(result, of_file=nvidia_smi is not None)
