@@ -25,13 +25,11 @@ def collect(run):
     devices, _why = gpu_work.choose(run, Options(busy_ok=bool(asked["busy_ok"])))
     busy = [one for one in devices if one.outcome]
     if busy:
-        reason = "%s: %s" % (busy[0].name, busy[0].reason)
-        return {"outcome": "busy", "reason": reason}
+        return {"outcome": "busy", "reason": "%s: %s" % (busy[0].name, busy[0].reason)}
     environ = environment()
     if devices:
         environ["CUDA_VISIBLE_DEVICES"] = ",".join(one.visible for one in devices)
-    params = dict(asked, gpus=len(devices))
-    argv = command(python.argv, MODULE, params)
+    argv = command(python.argv, MODULE, dict(asked, gpus=len(devices)))
     facts, pairs, found = {}, [], {}  # type: tuple[dict, list, dict]
 
     def take(kind, value, key):
@@ -47,9 +45,5 @@ def collect(run):
     while worker.step():
         run.progress(["network"])
         time.sleep(_LOOK)
-    reason = worker.reason
-    if worker.outcome == "crashed" and worker.evidence:
-        reason = "%s: %s" % (reason, worker.evidence.splitlines()[-1])
-    made = document("live", "machine")
-    found.update(facts=facts, pairs=pairs, outcome=worker.outcome, reason=reason)
-    return dict(found, collected_at=made["collected_at"])
+    found.update(facts=facts, pairs=pairs, outcome=worker.outcome, reason=worker.why)
+    return dict(found, collected_at=document("live", "machine")["collected_at"])

@@ -98,7 +98,9 @@ def test_the_rank_that_failed_is_named_and_not_one_that_waited_for_it() -> None:
     for one in (waited, failed):
         one.end("another rank had failed")
     assert waited.reason == "another rank had failed"
-    with pytest.raises(RuntimeError, match=r"^rank 1: exited with status 1: ValueError: no$"):
+    with pytest.raises(
+        RuntimeError, match=r"^rank 1: its process exited with status 1: ValueError: no$"
+    ):
         ranks.answers([waited, failed])
     (well,) = _ranks(_Child(_answer({"sum": 3}), over=True))
     well.end("")

@@ -62,6 +62,12 @@ class Worker(object):
         """The last lines that it wrote to stderr."""
         return "\n".join(line for line in self.log.splitlines() if line.strip())[-500:]
 
+    @property
+    def why(self):
+        """The reason, and what it wrote last where its process died."""
+        last = self.evidence.splitlines()[-1:] if self.outcome == "crashed" else []
+        return messages.one_line(": ".join([self.reason] + last))
+
     def step(self):
         """Look once, without waiting. Whether it still runs."""
         if self.result is not None:

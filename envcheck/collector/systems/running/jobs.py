@@ -56,15 +56,13 @@ class SystemJob(object):
     def _why(self):
         """(outcome, reason) of the run."""
         worker = self.worker
-        outcome, reason = worker.outcome, worker.reason
+        outcome, reason = worker.outcome, worker.why
         if outcome == "timeout" and worker.begun is None:
             name = self.system.framework or "its process"
             reason = "%s was not imported within %g s" % (name, worker.limits.start)
         elif outcome == "timeout":
             reason = "no answer within %g s" % worker.limits.total
-        elif outcome == "crashed":
-            reason = ": ".join([reason] + worker.evidence.splitlines()[-1:])
-        return outcome if outcome in records.OUTCOMES else "error", one_line(reason)
+        return outcome if outcome in records.OUTCOMES else "error", reason
 
     def facts(self):
         """The SystemRun."""

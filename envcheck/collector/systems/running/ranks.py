@@ -6,7 +6,6 @@ import time
 
 from ... import worker
 from ...runtime import process
-from ...worker.messages import one_line
 from ...worker.parent import Limits, Worker
 from . import records
 from .work import MODULE
@@ -33,12 +32,8 @@ class Rank(object):
         self.worker.step()
         if self.answer is not None:
             return
-        result = self.worker.result
-        self.stopped = result.outcome == "stopped"
-        self.reason = why if self.stopped else self.worker.reason
-        if self.worker.outcome == "crashed" and not self.stopped:
-            last = self.worker.log.strip().splitlines()[-1:]
-            self.reason = one_line(": ".join([result.describe()] + last))
+        self.stopped = self.worker.result.outcome == "stopped"
+        self.reason = why if self.stopped else self.worker.why
 
 
 def run(params, number, seconds, environ, patience=None, tell=None):
