@@ -1,4 +1,4 @@
-"""`envcheck fleet network` over real networks of namespaces, in a real PyTorch: six faults at once.
+"""`envcheck fleet network` over networks of namespaces, in a real PyTorch or Horovod: six faults at once.
 
 ENVCHECK_SEEDS says how many seeds: each gives the faults to other machines.
 """
@@ -55,10 +55,17 @@ def found(folder: Path, output: str) -> Truth:
     return {(one["cause"], frozenset(one["machines"])) for one in report["findings"]}
 
 
-def run(folder: Path, *words: str, prefix: tuple[str, ...] = (), code: int = 1, **more: str) -> str:
+def run(
+    folder: Path,
+    *words: str,
+    target: str = "torch",
+    prefix: tuple[str, ...] = (),
+    code: int = 1,
+    **more: str,
+) -> str:
     argv = [*prefix, PYTHON, "-m", "envcheck", "fleet", "network", str(folder), "--format=json"]
     done = subprocess.run(
-        [*argv, "--target", str(real_target("torch")), *words],
+        [*argv, "--target", str(real_target(target)), *words],
         env=environment(**more), stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=MINUTES * 60, check=False,
     )  # fmt: skip
@@ -66,11 +73,14 @@ def run(folder: Path, *words: str, prefix: tuple[str, ...] = (), code: int = 1, 
     return done.stdout
 
 
+@pytest.mark.parametrize("target", ["torch", "horovod-2.15"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_by_ansible_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path) -> None:
+def test_by_ansible_each_fault_is_named_and_nothing_else(
+    seed: int, target: str, tmp_path: Path
+) -> None:
     with serve_lab(MACHINES) as lab:
         truth, hung = broken(lab, seed)
-        output = run(tmp_path, "-i", str(lab.hosts.inventory), **lab.hosts.variables)
+        output = run(tmp_path, "-i", str(lab.hosts.inventory), target=target, **lab.hosts.variables)
         assert found(tmp_path, output) == truth
         assert wait_for(lambda: not lab.left(hung)), lab.left(hung)
     replayed = [PYTHON, "-m", "envcheck", "fleet", "network", "--from", tmp_path, "--format=json"]
@@ -98,9 +108,12 @@ def test_by_slurm_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path
             assert not lab.left(hung)
 
 
-def test_a_network_that_works_has_no_finding(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["torch", "horovod-1.15", "horovod-2.15"])
+def test_a_network_that_works_has_no_finding(target: str, tmp_path: Path) -> None:
     with serve_lab(5) as lab:
-        output = run(tmp_path, "-i", str(lab.hosts.inventory), code=0, **lab.hosts.variables)
+        output = run(
+            tmp_path, "-i", str(lab.hosts.inventory), target=target, code=0, **lab.hosts.variables
+        )
         report = json.loads(output)
         assert not report["findings"]
         assert {one["pairs"] for one in report["machines"]} == {4}

@@ -31,7 +31,7 @@ def test_of_many_machines_each_meets_a_few(machines: int, each: int) -> None:
         assert len(known) == len(set(known)) >= each - 1
 
 
-def test_the_stores_are_on_different_machines() -> None:
+def test_the_hubs_are_different_machines() -> None:
     assert [hubs(machines) for machines in (2, 3, 16)] == [[0, 1], [0, 1, 2], [0, 5, 10]]
 
 

@@ -29,7 +29,7 @@ examples:
   envcheck fleet network --slurm --nodes gpu[01-16] --target /opt/torch -- -p a100
   envcheck fleet network --from fleet/ -v      judge the last run again
 
---target needs PyTorch: NCCL is used where there are GPUs, Gloo where there are none.
+--target needs PyTorch or Horovod: NCCL is used where there are GPUs, Gloo where there are none.
 exit codes: 0 no problem but warnings, 1 a problem was found, 2 wrong usage or unreadable input,
 4 no problem, but machines could not be tested"""
 
@@ -42,7 +42,9 @@ def add_arguments(parser: Parser) -> None:
     inventory.add_arguments(parser)
     nodes.add_arguments(parser)
     group = parser.add_argument_group("what is tested")
-    words = "the environment or interpreter with PyTorch, at the same path on all machines"
+    words = (
+        "the environment or interpreter with PyTorch or Horovod, at the same path on all machines"
+    )
     option(group, "--target", "PATH", words)
     words = "time limit for each of the two passes (default: 1800)"
     option(group, "--deadline", "SECONDS", words, type=seconds(30, 86400))
@@ -97,7 +99,9 @@ def _tested(arguments: argparse.Namespace) -> NetworkRun:
         )
     words = asking.target_words(arguments)
     if not words:
-        raise UsageError("the network is tested in an environment with PyTorch: --target PATH")
+        raise UsageError(
+            "the network is tested in an environment with PyTorch or Horovod: --target PATH"
+        )
     if machines is not None:
         ansible.find()
     deadline = arguments.deadline or DEADLINE

@@ -1,11 +1,14 @@
 """Horovod: a rank a GPU, or two on the CPU, which find each other by Gloo."""
 
+import contextlib
 import importlib
 import os
 import re
 import tempfile
 
+from .. import files
 from .running import ranks
+from .shared.distributed import loopback
 from .shared.distributed.horovod import Rendezvous, gloo_environ
 
 SYSTEM = "horovod"
@@ -51,19 +54,17 @@ def run(_framework, params, tell):
 
 def operations(path):
     """What summed, by the timeline's own names: ["NCCL_ALLREDUCE"]."""
-    try:
-        with open(path, "rb") as timeline:
-            text = timeline.read(_TIMELINE_SIZE).decode("utf-8", "replace")
-    except OSError:
-        return []
-    return sorted(set(_OPERATIONS.findall(text)))
+    with contextlib.suppress(OSError):
+        text = files.read(path, _TIMELINE_SIZE).decode("utf-8", "replace")
+        return sorted(set(_OPERATIONS.findall(text)))
+    return []
 
 
 def _by_gloo(params, number, timeline, tell):
     with Rendezvous() as port:
 
         def environ(rank):
-            found = gloo_environ(rank, number, port, _SECONDS)
+            found = gloo_environ(rank, number, loopback.HOST, port, _SECONDS)
             return dict(found, HOROVOD_TIMELINE=timeline)
 
         found = ranks.run(params, number, _SECONDS, environ, patience=_PATIENCE, tell=tell)

@@ -53,12 +53,14 @@ def _name(judged: Judged, name: str) -> None:
     stuck = [found for pair in failed if (found := pair.last.stuck())]
     if step == "group" and facts.is_misnamed:
         named = [one for pair in failed for one in pair.attempts if one.named]
-        proof = f" With GLOO_SOCKET_IFNAME={facts.towards} they pass."
-        proof = proof if named and all(one.ok for one in named) else ""
+        setting = f"{facts.variable}={facts.towards}"
+        proven = named and all(one.ok for one in named)
         judged.put(
             "name-resolves-elsewhere", [name], f"getent hosts {shell.word(facts.host)}",
             **common, host=facts.host, resolves=facts.resolves, by_name=facts.offers,
-            address=facts.address, towards=facts.towards, proof=proof,
+            address=facts.address, towards=facts.towards,
+            proof=f" With {setting} they pass." if proven else "",
+            otherwise=f", or set {setting} in its jobs" if proven else "",
         )  # fmt: skip
     elif len(stuck) * 2 > len(failed):
         _name_black_hole(judged, name, stuck, common)

@@ -50,10 +50,13 @@ class TogetherReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PeerFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """As of the collector's interfaces.facts. reached_at: the address that the inventory or Slurm has of it.
-    slot: seconds of a round. loopback: {bytes: best seconds} of what it sends itself."""
+    """As of the collector's interfaces.facts, and the versions of what the target tests with. reached_at: the
+    address that the inventory or Slurm has of it. slot: seconds of a round. loopback: {bytes: best seconds}
+    of what it sends itself."""
 
     torch: str = ""
+    tensorflow: str = ""
+    horovod: str = ""
     host: str = ""
     resolves: str = ""
     by_name: str = ""
@@ -73,9 +76,14 @@ class PeerFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.link_mbit * 125e3 if self.link_is_adapter else 0.0
 
     @property
+    def variable(self) -> str:
+        """By which Gloo is given an interface."""
+        return "HOROVOD_GLOO_IFACE" if self.horovod else "GLOO_SOCKET_IFNAME"
+
+    @property
     def offers(self) -> str:
         """The interface whose address Gloo offers the others."""
-        return self.settings.get("GLOO_SOCKET_IFNAME") or self.by_name
+        return self.settings.get(self.variable) or self.by_name
 
     @property
     def is_misnamed(self) -> bool:

@@ -1,4 +1,5 @@
-"""The network between machines, tested in the target by what training itself would use (torch.distributed).
+"""The network between machines, tested in the target by what training itself would use: torch.distributed, or
+TensorFlow's Horovod.
 
 ``work.py`` is the program of one machine. It imports the framework once, meets the other machines
 (``meeting.py``), and then forks a child for each round: a pair of machines (``pair.py``), and at last all of
@@ -28,10 +29,8 @@ def partner(index, number, machines):
     meets exactly once in the rounds 0 … n - 2 (n: ``machines``, made even)."""
     even = machines + machines % 2
     last = even - 1
-    if index == last:
-        found = (
-            number * (even // 2) % last
-        )  # the one that the circle leaves over: 2 x = number (mod last)
+    if index == last:  # the one that the circle leaves over: 2 x = number (mod last)
+        found = number * (even // 2) % last
     else:
         found = (number - index) % last
         found = last if found == index else found

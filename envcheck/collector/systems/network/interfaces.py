@@ -5,24 +5,30 @@ import socket
 import struct
 
 _ADDRESS = 0x8915  # SIOCGIFADDR, linux/sockios.h
-_SETTINGS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+SETTINGS = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE")
 
 
 def facts(other):
     """{"host", "resolves": the address of its name, "by_name": that address's interface, "towards": the one
-    to ``other``, "address": its own there, "mtu", "link_mbit", "link_is_adapter", "settings"}; "" for what is
-    not known."""
-    own = addresses()
-    host = socket.gethostname()
-    resolves = _resolved(host)
-    address = _source(other)
-    found = {"host": host, "resolves": resolves, "by_name": own.get(resolves, "")}
-    found.update(address=address, towards=own.get(address, ""))
-    found["mtu"] = _number(found["towards"], "mtu")
-    found["link_mbit"] = _number(found["towards"], "speed")
-    found["link_is_adapter"] = _is_adapter(found["towards"])
-    found["settings"] = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
+    to ``other``, "address": its own there, "mtu", "link_mbit", "link_is_adapter", "settings"}; "" and 0 for
+    what is not known."""
+    own, host = addresses(), socket.gethostname()
+    resolves, address = _asked(socket.gethostbyname, host, ""), _asked(_source, other, "")
+    towards = own.get(address, "")
+    folder = "/sys/class/net/%s/" % (towards or "-")
+    found = {"host": host, "resolves": resolves, "address": address, "towards": towards}
+    found.update(by_name=own.get(resolves, ""), mtu=_asked(_number, folder + "mtu", 0))
+    found["link_mbit"] = _asked(_number, folder + "speed", 0)  # a virtual one tells none
+    found["link_is_adapter"] = _asked(_is_adapter, folder, False)
+    found["settings"] = {name: os.environ[name] for name in SETTINGS if os.environ.get(name)}
     return found
+
+
+def _asked(function, argument, default):
+    try:
+        return function(argument)
+    except (OSError, ValueError):
+        return default
 
 
 def addresses():
@@ -41,36 +47,20 @@ def addresses():
     return found
 
 
-def _resolved(host):
-    try:
-        return socket.gethostbyname(host)
-    except (OSError, UnicodeError):
-        return ""
-
-
 def _source(other):
     """The address of this machine from which packets to another go; nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        try:
-            asked.connect((other, 9))
-            return asked.getsockname()[0]
-        except OSError:
-            return ""
+        asked.connect((other, 9))
+        return asked.getsockname()[0]
 
 
-def _number(interface, name):
-    try:
-        with open("/sys/class/net/%s/%s" % (interface or "-", name)) as file:
-            return max(0, int(file.read(20)))
-    except (OSError, ValueError):
-        return 0  # a virtual one tells no speed
+def _number(path):
+    with open(path) as file:
+        return max(0, int(file.read(20)))
 
 
-def _is_adapter(interface):
+def _is_adapter(folder):
     """Whether it is a PCI device of a real machine. Others claim rates that are not theirs (veth: 10000)."""
-    bus = os.path.realpath("/sys/class/net/%s/device/subsystem" % (interface or "-"))
-    try:
-        with open("/proc/cpuinfo") as file:
-            return bus == "/sys/bus/pci" and " hypervisor" not in file.read(1 << 16)
-    except (OSError, UnicodeDecodeError):
-        return False
+    with open("/proc/cpuinfo") as file:
+        is_real = " hypervisor" not in file.read(1 << 16)
+    return is_real and os.path.realpath(folder + "device/subsystem") == "/sys/bus/pci"

@@ -1,55 +1,81 @@
 """How machines find a common start without a clock that they share.
 
-Three of the machines, the hubs, keep a store each (torch's TCPStore). Every machine registers at all of them,
-and starts at the first "go" that it gets from any: a hub that hangs, or cannot be reached, delays none. A
-hub says "go" once all are there, or when none has come for a while.
+Three of the machines, the hubs, take a connection of every other. Every machine registers at all of them,
+and starts at the first "go" that it gets from any: a hub that hangs, or cannot be reached, delays none. A hub
+says "go" once all are there, or when none has come for a while.
 """
 
-import datetime
+import contextlib
 import json
+import socket
 import time
 
 HUBS = 3
 _LATE = 1.0  # seconds after "go" in which a machine may still start
 _LOOK = 0.05
+_LINE = 100  # bytes
 
 
 def hubs(machines):
-    """The indices of the machines that keep a store."""
+    """The indices of the machines that are hubs."""
     return sorted({machines * one // HUBS for one in range(HUBS)})
 
 
-def host(torch, spec, tell):
+def host(_join, spec, _tell):
     """A hub's child. spec: {"port", "machines", "patience", "quiet"}."""
-    store = _store(torch, "127.0.0.1", spec["port"], spec["patience"], True)
-    began = latest = time.monotonic()
-    seen, patience, quiet = 0, spec["patience"] * 0.8, spec["quiet"]
-    while seen < spec["machines"] and time.monotonic() - began < patience:
-        count = store.add("count", 0)
-        if count != seen:
-            seen, latest = count, time.monotonic()
-        if seen and time.monotonic() - latest > quiet:
-            break  # alone, too: the others may be out of reach, which its pairs then show
-        time.sleep(_LOOK)
-    came = [one for one in range(spec["machines"]) if store.check(["needs/%d" % one])]
-    needs = sorted(float(store.get("needs/%d" % one)) for one in came) or [1.0]
-    store.set("go", json.dumps({"slot": needs[len(needs) * 9 // 10]}))
-    tell.result({"seen": seen}, "hub")
-    time.sleep(_LATE)
-    store.set("closed", "1")
-    time.sleep(2 * _LATE)
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", spec["port"]))
+        listener.listen(spec["machines"] + 16)
+        listener.settimeout(_LOOK)
+        began = latest = time.monotonic()
+        came, needs, patience = [], {}, spec["patience"] * 0.8
+        while len(needs) < spec["machines"] and time.monotonic() - began < patience:
+            if _take(listener, came, needs):
+                latest = time.monotonic()
+            elif needs and time.monotonic() - latest > spec["quiet"]:
+                break  # alone, too: the others may be out of reach, which its pairs then show
+        slots = sorted(one for one in needs.values() if 0 < one < 1e3) or [1.0]
+        go = json.dumps({"slot": slots[len(slots) * 9 // 10]}).encode() + b"\n"
+        over = time.monotonic() + _LATE
+        while came or time.monotonic() < over:
+            for connection in came:
+                with contextlib.suppress(OSError), connection:  # it may be gone
+                    connection.sendall(go)
+            came = []
+            _take(listener, came, needs)
 
 
-def join(torch, spec, tell):
+def _take(listener, came, needs):
+    """Whether another machine has come, which says its index and how many seconds it needs for a round."""
+    connection = None
+    try:
+        connection = listener.accept()[0]
+        connection.settimeout(1.0)
+        index, seconds = connection.makefile("rb").readline(_LINE).split()
+        needs[int(index)] = float(seconds)
+    except (OSError, ValueError):
+        if connection is not None:
+            connection.close()
+        return False
+    came.append(connection)
+    return True
+
+
+def join(_join, spec, tell):
     """A machine's child that waits for one hub. spec: {"address", "port", "index", "needs", "patience"}."""
-    store = _store(torch, spec["address"], spec["port"], spec["patience"], False)
-    if store.check(["closed"]):
-        raise RuntimeError("the others had begun before it came")
-    store.set("needs/%d" % spec["index"], "%.3f" % spec["needs"])
-    store.add("count", 1)
-    tell.result(json.loads(store.get("go").decode()), "go")
+    with connected((spec["address"], spec["port"]), spec["patience"]) as connection:
+        connection.sendall(b"%d %.3f\n" % (spec["index"], spec["needs"]))
+        tell.result(json.loads(connection.makefile("r").readline(_LINE)), "go")
 
 
-def _store(torch, address, port, seconds, is_hub):
-    limit = datetime.timedelta(seconds=seconds)
-    return torch.distributed.TCPStore(address, port, 1, is_hub, limit, False)
+def connected(place, seconds):
+    """A connection with another machine, which may begin later."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_connection(place, seconds)
+        except ConnectionError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(4 * _LOOK)

@@ -1,15 +1,15 @@
 """The program of one machine, in the target's interpreter: see the package."""
 
+import functools
 import gc
 import os
 import time
 
-from ... import framework
 from ...runtime import process
 from ...worker import messages
 from ...worker.parent import Limits, Worker
 from ..running.records import CouldNotRun
-from . import interfaces, meeting, pair, partner, rounds, together
+from . import by_horovod, by_torch, interfaces, meeting, pair, partner, rounds, together
 
 MODULE = __name__  # which worker.command runs
 _SHORTEST, _LONGEST = 2.0, 60.0  # seconds of a round
@@ -21,14 +21,16 @@ _PAUSE = 0.03  # between two looks at children: with many machines on one comput
 class _Step(object):
     """A child that runs one function of this package. facts: what it reported, key by key."""
 
-    def __init__(self, torch, function, spec, seconds, environ=None):
+    def __init__(self, join, function, spec, seconds, environ=None):
         def work():
             tell = messages.Writer(os.dup(1))
             os.dup2(2, 1)
             os.environ.update(environ or {})
             try:
-                function(torch, spec, tell)
+                link = function(join, spec, tell)
                 tell.done()
+                if link is not None:
+                    link.close()
             except Exception as error:
                 tell.done(outcome="error", reason=messages.describe(error))
             os._exit(0)
@@ -51,12 +53,13 @@ class _Step(object):
         self._worker.stop()
 
     def report(self):
-        """Its facts, and how it ended: in which step, where it did not come to its end."""
+        """Once it has ended, its facts, and in which step, where it did not come to its end."""
         worker = self._worker
+        while worker.step():
+            time.sleep(_PAUSE)
         found = dict(self.facts, outcome=worker.outcome)
         if worker.outcome != "ok":
-            words = worker.reason or worker.evidence
-            found.update(step=(worker.stage or ("",))[0], reason=messages.one_line(words))
+            found.update(step=(worker.stage or ("",))[0], reason=worker.why)
         return found
 
 
@@ -68,21 +71,31 @@ def work(params, tell):
     began = time.monotonic()
     gc.disable()  # it costs a sixth of the import, and its marks copy pages in each child
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    torch, problem = framework.load("torch")
-    if torch is None:
-        raise CouldNotRun("import torch: %s" % problem)
-    if not torch.distributed.is_available():
-        raise CouldNotRun("its torch is built without torch.distributed")
-    machine = _Machine(torch, params, tell)
-    tell.begin(torch=str(torch.__version__), **machine.about())
+    join, about = _load()
+    machine = _Machine(join, params, tell)
+    tell.begin(**dict(about, **machine.about()))
     start, slot = machine.meet(time.monotonic() - began)
     tell.result({"slot": slot, "loopback": machine.loopback}, "machine")
     machine.work(start, slot)
 
 
+def _load():
+    """(what makes a Link, the versions of what it is made of): by PyTorch, or without it by Horovod."""
+    problems = []
+    for library, link in ((by_torch, by_torch.TorchLink), (by_horovod, by_horovod.HorovodLink)):
+        try:
+            modules, about = library.load()
+            return functools.partial(link, modules), about
+        except CouldNotRun as error:
+            problems.append(str(error))
+    raise CouldNotRun("; ".join(problems))
+
+
 class _Machine(object):
-    def __init__(self, torch, params, tell):
-        self._torch, self._params, self._tell = torch, params, tell
+    def __init__(self, join, params, tell):
+        self._params, self._tell = params, tell
+        self._step = functools.partial(_Step, join)
+        self._is_again = params["pairs"] is not None
         self._peers, self._gpus = params["peers"], params["gpus"]
         self._index = [name for name, _address in self._peers].index(params["name"])
         self.loopback = {}  # {bytes: best seconds}, of the rehearsal
@@ -92,16 +105,11 @@ class _Machine(object):
         found = interfaces.facts(others[0] if others else "127.0.0.1")
         return dict(found, reached_at=self._peers[self._index][1])
 
-    @property
-    def _is_again(self):
-        return self._params["pairs"] is not None
-
     def meet(self, imported):
         """(when the first round begins, its seconds)."""
         params, hubs = self._params, meeting.hubs(len(self._peers))
-        patience = params["patience"]
+        patience, steps = params["patience"], []
         common = {"machines": len(self._peers), "patience": patience, "index": self._index}
-        steps = []
         needs = params["slot"] or self._rehearse()
         if self._index in hubs:
             port = params["port"] + hubs.index(self._index)
@@ -115,9 +123,8 @@ class _Machine(object):
             running = [one.runs() for one in steps]
             found = [one.facts["slot"] for one in steps if "slot" in one.facts]
             if found:
-                now = time.monotonic()
                 self._waiting = steps
-                return now + 0.5, found[0]
+                return time.monotonic() + 0.5, found[0]
             if not any(running):
                 reasons = [one.report().get("reason", "") for one in steps]
                 raise CouldNotRun("no common start with the others: %s" % max(reasons, key=len))
@@ -129,19 +136,14 @@ class _Machine(object):
         began, port = time.monotonic(), self._params["port"] + 5
         if self._gpus:
             return 20.0  # NCCL joins no GPU with itself
-        spec = {"place": ["127.0.0.1", port], "seconds": _LONGEST, "gpu": None}
-        own = {"GLOO_SOCKET_IFNAME": "lo"}
+        spec, own = {"place": ["127.0.0.1", port], "seconds": _LONGEST, "gpu": None}, _taking("lo")
         steps = [self._step(pair.run, dict(spec, rank=rank), _LONGEST, own) for rank in (0, 1)]
-        while sum(one.runs() for one in steps):
-            time.sleep(_PAUSE)
-        failed = [one.report() for one in steps if one.report()["outcome"] != "ok"]
+        reports = [one.report() for one in steps]
+        failed = [one["reason"] for one in reports if one["outcome"] != "ok"]
         if failed:
-            raise CouldNotRun("it fails with itself, without a network: %s" % failed[0]["reason"])
-        self.loopback = steps[0].report().get("sent", {})
+            raise CouldNotRun("it fails with itself, without a network: %s" % failed[0])
+        self.loopback = reports[0].get("sent", {})
         return min(_LONGEST, max(_SHORTEST, 1.0 + (time.monotonic() - began) / 2))
-
-    def _step(self, function, spec, seconds, environ=None):
-        return _Step(self._torch, function, spec, seconds, environ)
 
     def work(self, start, slot):
         plan = self._plan()
@@ -162,11 +164,10 @@ class _Machine(object):
         if not self._is_again:
             count = len(self._peers)
             return [partner(self._index, one, count) for one in rounds(count)]
-        found = []
-        for pairs in self._params["pairs"]:
-            mine = [one for one in pairs if self._index in one]
-            found.append(mine[0][mine[0][0] == self._index] if mine else None)
-        return found
+        return [
+            next((sum(pair) - self._index for pair in pairs if self._index in pair), None)
+            for pairs in self._params["pairs"]
+        ]
 
     def _wait(self, until):
         for step in self._waiting:
@@ -184,21 +185,14 @@ class _Machine(object):
             "gpu": number % self._gpus if self._gpus else None,
         }
         named = self._is_again and number >= self._params["named"]
-        own = self._interface() if named else {}
+        own = _taking(self.about()["towards"]) if named else {}
         step = self._step(pair.run, spec, seconds, own)
-        while step.runs():
-            time.sleep(_PAUSE)
         found = dict(step.report(), round=number, other=self._peers[other][0], rank=spec["rank"])
         if named:
             found["named"] = True
         if spec["gpu"] is not None:
             found["gpu"] = spec["gpu"]
         return found
-
-    def _interface(self):
-        """Variables by which it takes the interface that leads to the others."""
-        towards = self.about()["towards"]
-        return {"GLOO_SOCKET_IFNAME": towards, "NCCL_SOCKET_IFNAME": towards} if towards else {}
 
     def _all(self, seconds):
         members = self._params["together"]
@@ -209,7 +203,10 @@ class _Machine(object):
             "seconds": seconds,
             "gpu": 0 if self._gpus else None,
         }
-        step = self._step(together.run, spec, seconds, self._interface())
-        while step.runs():
-            time.sleep(_PAUSE)
-        return step.report()
+        own = _taking(self.about()["towards"])
+        return self._step(together.run, spec, seconds, own).report()
+
+
+def _taking(interface):
+    """The variables by which libraries take that interface."""
+    return dict.fromkeys(interfaces.SETTINGS, interface) if interface else {}
