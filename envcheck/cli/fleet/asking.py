@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from ..options import flag, option
 from ..parser import Parser
 from ..terminal import Terminal
 from ..values import number, seconds
-from . import inventory, nodes
+from . import machines
 
 if TYPE_CHECKING:
     from ...fleet.engines import Asked
@@ -29,8 +28,7 @@ DEADLINES = {"quick": 120.0, "standard": 1500.0, "deep": 2700.0}
 
 def add_arguments(parser: Parser) -> None:
     """Which machines, and what is looked at there."""
-    inventory.add_arguments(parser)
-    nodes.add_arguments(parser)
+    machines.add_arguments(parser)
     look = parser.add_argument_group("what is collected")
     words = "also check this environment or interpreter, at the same path on all machines"
     option(look, "--target", "PATH", words)
@@ -46,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 def wants_to_ask(arguments: argparse.Namespace) -> bool:
     """Whether the command line names machines to be asked."""
-    wanted = bool(nodes.wanted(arguments) or inventory.wanted(arguments))
+    wanted = machines.wanted(arguments) is not None
     if arguments.repeat > 1 and not wanted:
         raise UsageError("--repeat goes with -i INVENTORY or --slurm")
     return wanted
@@ -56,27 +54,17 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     """Ask the machines, and keep each answer in the directory as it comes. What was kept stays, and
     fleet.json tells of it, also where this is interrupted. Raises UsageError, CouldNotLook where the engine
     itself fails."""
-    from ...fleet.engines import ansible, ansible_collect, slurm_collect
     from ...fleet.engines.collecting import Members
     from ...fleet.folder import FleetFolder
     from ...install import signals
 
-    cluster = nodes.wanted(arguments)
-    machines = None if cluster else inventory.wanted(arguments)
-    if cluster is None and machines is None:
-        raise UsageError("which machines? name them: -i INVENTORY, or --slurm")
-    asked = _asked(arguments)
-    if machines is not None:
-        ansible.find()  # before a directory is made for nothing
+    named, asked = machines.named(arguments), _asked(arguments)
     first: list[Member] = []
     for look in range(1, arguments.repeat + 1):
         with AskingLine(quiet) as shown, signals.ending_raises():
             members = Members(FleetFolder(directory(path), look), asked, shown.on_outcome)
-            with members.roster("ansible" if machines else "slurm"):
-                if machines is not None:
-                    ansible_collect.ask(members, machines, shown.say)
-                elif cluster is not None:
-                    slurm_collect.ask(members, cluster, shown.say, os.environ)
+            with members.roster(named.engine):
+                machines.ask(members, named, shown.say)
         found = list(members.found.values())
         if not quiet:
             _tell(found, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from ..options import flag, option
 from ..parser import Parser
 from ..style import style_for
 from ..values import seconds
-from . import asking, inventory, nodes
+from . import asking, machines
 
 if TYPE_CHECKING:
     from ...fleet.network.model import NetworkResult, NetworkRun
@@ -39,12 +38,9 @@ def add_arguments(parser: Parser) -> None:
     words = "directory for network.json (default: fleet)"
     option(parser, "directory", "DIR", words, nargs="?", default=DIRECTORY)
     option(parser, "--from", "DIR", "judge the network.json in this directory", dest="source")
-    inventory.add_arguments(parser)
-    nodes.add_arguments(parser)
+    machines.add_arguments(parser)
     group = parser.add_argument_group("what is tested")
-    words = (
-        "the environment or interpreter with PyTorch or Horovod, at the same path on all machines"
-    )
+    words = "the environment with PyTorch or Horovod, at the same path on all machines"
     option(group, "--target", "PATH", words)
     words = "time limit for each of the two passes (default: 1800)"
     option(group, "--deadline", "SECONDS", words, type=seconds(30, 86400))
@@ -59,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     files.check_writable(arguments.output)
     if arguments.source is not None:
-        if nodes.wanted(arguments) or inventory.wanted(arguments):
+        if machines.wanted(arguments) is not None:
             raise UsageError("--from judges an earlier run: it goes without -i and --slurm")
         found = running.read(Path(arguments.source))
     else:
@@ -85,25 +81,15 @@ def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
 
 
 def _tested(arguments: argparse.Namespace) -> NetworkRun:
-    from ...fleet.engines import ansible, ansible_collect, slurm_collect
     from ...fleet.engines.collecting import Members
     from ...fleet.folder import FleetFolder
     from ...fleet.network import running
     from ...install import signals
 
-    cluster = nodes.wanted(arguments)
-    machines = None if cluster else inventory.wanted(arguments)
-    if cluster is None and machines is None:
-        raise UsageError(
-            "which machines? name them: -i INVENTORY, or --slurm; --from DIR judges an earlier run"
-        )
+    named = machines.named(arguments, "; --from DIR judges an earlier run")
     words = asking.target_words(arguments)
     if not words:
-        raise UsageError(
-            "the network is tested in an environment with PyTorch or Horovod: --target PATH"
-        )
-    if machines is not None:
-        ansible.find()
+        raise UsageError("which environment, with PyTorch or Horovod, tests it? --target PATH")
     deadline = arguments.deadline or DEADLINE
     wanted = {
         "busy_ok": arguments.busy_ok,
@@ -114,15 +100,9 @@ def _tested(arguments: argparse.Namespace) -> NetworkRun:
     with asking.AskingLine(arguments.quiet) as shown, signals.ending_raises():
 
         def ask(members: Members, names: list[str] | None) -> None:
-            if cluster is not None:
-                only = cluster if names is None else cluster._replace(nodes=",".join(names))
-                only = only._replace(at_once=FORKS)
-                slurm_collect.ask(members, only, shown.say, os.environ)
-            elif machines is not None:
-                limit = machines.limit if names is None else ",".join(names)
-                all_at_once = machines._replace(limit=limit, forks=max(machines.forks or 0, FORKS))
-                ansible_collect.ask(members, all_at_once, shown.say, ansible.NETWORK)
+            machines.ask(members, named.at_once_on(names, FORKS), shown.say)
 
-        engine = "slurm" if cluster else "ansible"
         on_outcome = shown.on_outcome
-        return running.run(ask, engine, folder, words, wanted, deadline, on_outcome, shown.say)
+        return running.run(
+            ask, named.engine, folder, words, wanted, deadline, on_outcome, shown.say
+        )

@@ -16,7 +16,7 @@ from ..options import option
 from ..parser import Parser
 from ..style import style_of
 from ..values import duration
-from . import inventory
+from . import machines
 
 if TYPE_CHECKING:
     from ...fleet.engines.ansible import Inventory
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: Parser) -> None:
     """Which machines, and how."""
-    inventory.add_arguments(parser)
+    machines.add_inventory(parser)
     group = parser.add_argument_group("roll-out")
     words = (
         "machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)"
@@ -45,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
 
 def machines_of(arguments: argparse.Namespace) -> Inventory:
     """Raises UsageError where none were named."""
-    named = inventory.wanted(arguments)
+    named = machines.inventory(arguments)
     if named is None:
         raise UsageError("which machines? name them: -i INVENTORY")
     return named

@@ -43,6 +43,7 @@ class Inventory(NamedTuple):
     forks: int | None = None
     become: bool = False
     further: Sequence[str] = ()
+    engine: str = "ansible"
 
     def argv(self) -> list[str]:
         argv = [word for source in self.sources for word in ("-i", source)]
@@ -50,6 +51,11 @@ class Inventory(NamedTuple):
         argv += ["--forks", str(self.forks)] if self.forks is not None else []
         argv += ["--become"] if self.become else []
         return [*argv, *self.further]
+
+    def at_once_on(self, names: Sequence[str] | None, most: int) -> Inventory:
+        """The same, up to so many at once: these alone, or all."""
+        limit = self.limit if names is None else ",".join(names)
+        return self._replace(limit=limit, forks=max(self.forks or 0, most))
 
 
 class PlaybookEnd(NamedTuple):

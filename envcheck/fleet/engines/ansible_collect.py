@@ -12,18 +12,17 @@ from ... import json_text, plugins, scratch, single_file
 from ...exit_codes import CouldNotLook, UsageError
 from ..folder import Outcome
 from . import outcomes, relay
-from .ansible import COLLECT, Event, Inventory, PlaybookEnd, find, run_playbook
+from .ansible import COLLECT, NETWORK, Event, Inventory, PlaybookEnd, find, run_playbook
 from .collecting import ENDED, Members
 
 ASK = "envcheck_ask"  # our action
 _CONNECTING = 10.0  # seconds that a connection may take
 
 
-def ask(
-    members: Members, inventory: Inventory, say: Callable[[str], None], playbook: Path = COLLECT
-) -> None:
+def ask(members: Members, inventory: Inventory, say: Callable[[str], None]) -> None:
     """Ask them all what ``members.asked`` says; they are kept in the inventory's order. say: called with a
     sentence for people. Raises UsageError, CouldNotLook."""
+    playbook = NETWORK if members.asked.for_each else COLLECT
     with scratch.directory() as work:
         run = _Collecting(members, say, work)
         end = run_playbook(playbook, inventory, run.variables(), run.on_event, tick=members.tick)

@@ -46,6 +46,11 @@ class SlurmQuestion(NamedTuple):
     options: Sequence[str] = ()
     immediate: float = IMMEDIATE
     at_once: int = AT_ONCE
+    engine: str = "slurm"
+
+    def at_once_on(self, names: Sequence[str] | None, most: int) -> SlurmQuestion:
+        """As of an Inventory."""
+        return self._replace(nodes=self.nodes if names is None else ",".join(names), at_once=most)
 
 
 class SlurmTools(NamedTuple):
