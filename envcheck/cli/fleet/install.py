@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
 from .. import files, messages, selection, stacks
 from ..options import add_quiet, flag
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ...fleet.engines.ansible import Inventory
     from ...fleet.rollout.bundles import Bundled
     from ...fleet.rollout.model import PlannedRollout
+    from ...install.export.elsewhere import ElsewhereShop
     from ...install.request import Request
 
 EPILOG = """\
@@ -51,26 +51,32 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     stacks.settle(arguments)
     _refuse(arguments)
-    from ...fleet.rollout import waves
+    from ...fleet.rollout import bundles, text
+    from ...install import durable
+    from ...install.export.elsewhere import ElsewhereShop
     from ...install.signals import ending_raises
 
-    waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
     request = selection.request_of(arguments)
     named = rollout_options.machines_of(arguments)
     inputs = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
     folder = rollout_options.kept(arguments, Path(request.stack).stem or request.mode, inputs)
     with ending_raises(), Terminal(quiet=arguments.quiet) as shown:
-        bundled, plan = _planned(arguments, request, named, folder, shown, waved, max_fail)
-    if bundled is None:
-        return _stop(arguments, plan)
-    from ...fleet.engines.ansible import CONTENT
-    from ...fleet.rollout import running, surveying
-
-    variables = running.variables(waved, max_fail, folder / "logs", arguments.deadline)
-    asked = surveying.added(named, "envcheck_fit", _tree(bundled), folder)
-    variables["envcheck_hosts"] = "envcheck_fit"
+        shop = ElsewhereShop(request, shown)
+        bundled, plan = _planned(arguments, request, named, folder, shown, shop)
+        shown.clear()
+        if arguments.plan:
+            files.show(arguments, plan, text.render_plan)
+            return max((one.exit_code for one in plan.left_out), default=int(ExitCode.HEALTHY))
+        if not _agreed(arguments, plan):
+            return ExitCode.INTERRUPTED
+        for one in bundled:
+            bundles.write(one, shop)
+    group = "envcheck_fit"
+    fit = folder / f"{group}.yaml"
+    durable.dump(fit, {group: _tree(bundled, request)})
+    asked = named._replace(sources=[*named.sources, str(fit)])
     return rollout_options.carry_out(
-        arguments, CONTENT / "install.yml", asked, plan.machines, variables, folder, plan
+        arguments, "install", asked, folder, plan, envcheck_hosts=group
     )
 
 
@@ -94,42 +100,32 @@ def _planned(
     named: Inventory,
     folder: Path,
     shown: Terminal,
-    waved: list[str],
-    max_fail: str,
-) -> tuple[list[Bundled] | None, PlannedRollout]:
-    """The plan, shown and agreed to, with bundles that are written; None where it ends with the plan."""
+    shop: ElsewhereShop,
+) -> tuple[list[Bundled], PlannedRollout]:
+    """The plan, and the bundles that it needs, which are not written yet."""
     from ...fleet.folder import FleetFolder
-    from ...fleet.rollout import bundles, planning, running, surveying, waves
+    from ...fleet.rollout import bundles, planning, surveying, waves
     from ...fleet.rollout.model import PlannedRollout
-    from ...install.export.elsewhere import ElsewhereShop
+    from ...install import durable
 
     snapshots = FleetFolder(folder / "snapshots")
     snapshots.path.mkdir(exist_ok=True)
     machines = surveying.look(snapshots, named, shown.say)
-    shop = ElsewhereShop(request, shown)
     fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
     bundled = [
-        bundles.prepare(one, request, folder / "bundles", shop, upgrade=arguments.upgrade)
+        bundles.prepare(one, request, folder / "bundles", shop, arguments.upgrade)
         for one in fitting
     ]
     groups = [one.fitting.group for one in bundled]
-    count = sum(len(group.machines) for group in groups)
+    sizes = waves.sizes(arguments.waves, sum(len(group.machines) for group in groups))
     plan = PlannedRollout(
-        groups=groups, left_out=left_out, waves=waves.sizes(waved, count), max_fail=max_fail
+        groups=groups, left_out=left_out, waves=sizes, max_fail=arguments.max_fail
     )
-    running.keep(folder / "plan.json", plan)
-    shown.clear()
-    if not _go_on(arguments, plan):
-        return None, plan
-    for one in bundled:
-        bundles.write(one, shop)
-    shown.clear()
+    durable.dump(folder / "plan.json", plan)
     return bundled, plan
 
 
-def _go_on(arguments: argparse.Namespace, plan: PlannedRollout) -> bool:
-    if arguments.plan:
-        return False
+def _agreed(arguments: argparse.Namespace, plan: PlannedRollout) -> bool:
     if arguments.format == "text" and not arguments.quiet:
         from ...fleet.rollout import text
 
@@ -140,30 +136,18 @@ def _go_on(arguments: argparse.Namespace, plan: PlannedRollout) -> bool:
     return rollout_options.agreed(arguments, "Go on?")
 
 
-def _stop(arguments: argparse.Namespace, plan: PlannedRollout) -> int:
-    """After a plan, or a no."""
-    if not arguments.plan:
-        files.write(None, "Nothing was touched.\n")
-        return ExitCode.INTERRUPTED
-    if arguments.format == "json":
-        files.write(None, json_text.render(plan))
-    else:
-        from ...fleet.rollout import text
-
-        files.write(None, text.render_plan(plan, **style_of(sys.stdout)._asdict()))
-    return max((one.exit_code for one in plan.left_out), default=int(ExitCode.HEALTHY))
-
-
-def _tree(bundled: list[Bundled]) -> dict[str, Any]:
+def _tree(bundled: list[Bundled], request: Request) -> dict[str, Any]:
     """The inventory that says which machine gets which bundle."""
+    arguments = ["--mode", "wheel", "--offline", "BUNDLE"]
+    arguments += ["--allow-no-gpu"] if request.allow_no_gpu else []
     return {
         "children": {
-            one.fitting.group.name: {
+            fitting.group.name: {
                 "hosts": {
-                    name: {"envcheck_python": python} for name, python in one.fitting.python.items()
+                    name: {"envcheck_python": python} for name, python in fitting.python.items()
                 },
-                "vars": {"envcheck_bundle": str(one.place), "envcheck_arguments": one.arguments},
+                "vars": {"envcheck_bundle": str(place), "envcheck_arguments": arguments},
             }
-            for one in bundled
+            for fitting, place, _ in bundled
         }
     }

@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
+from ...fleet.rollout import waves
 from .. import files, messages, options, questions
 from ..options import option
 from ..parser import Parser
-from ..style import style_of
 from ..values import duration
 from . import machines
 
@@ -30,9 +28,9 @@ def add_arguments(parser: Parser) -> None:
     words = (
         "machines per wave, as in Ansible's serial: numbers or percentages (default: 1,10%%,100%%)"
     )
-    option(group, "--waves", "LIST", words, default="1,10%,100%")
+    option(group, "--waves", "LIST", words, type=waves.parse, default=waves.DEFAULT)
     words = "how many may fail; after more, no further machine is started (default: 0)"
-    option(group, "--max-fail", "N|N%", words, default="0")
+    option(group, "--max-fail", "N|N%", words, type=waves.max_fail, default="0")
     words = "time limit for one machine (default: 2h)"
     option(group, "--deadline", "TIME", words, type=duration("1m", "7d"), default=7200.0)
     options.add_yes(group)
@@ -71,7 +69,10 @@ def kept(arguments: argparse.Namespace, what: str, inputs: bytes) -> Path:
 def agreed(arguments: argparse.Namespace, question: str) -> bool:
     """Asks where somebody is there to answer."""
     asking = not arguments.yes and sys.stdin.isatty() and sys.stderr.isatty()
-    return not asking or questions.answered(f"{question} [Y/n] ", default=True)
+    if asking and not questions.answered(f"{question} [Y/n] ", default=True):
+        files.write(None, "Nothing was touched.\n")
+        return False
+    return True
 
 
 def add_take_back(parser: Parser, words: str) -> None:
@@ -81,40 +82,43 @@ def add_take_back(parser: Parser, words: str) -> None:
 
 def take_back(arguments: argparse.Namespace, what: str, question: str) -> int:
     """Run the playbook of this name on what a roll-out has done."""
-    from ...fleet.engines.ansible import CONTENT
-    from ...fleet.rollout import running, waves
-
-    waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
     named = machines_of(arguments)
     folder = kept(arguments, what, repr(named.sources).encode())
-    if not agreed(
-        arguments, f"{question} on all machines of the inventory (as far as --limit lets)?"
-    ):
-        files.write(None, "Nothing was touched.\n")
+    where = "on all machines of the inventory (as far as --limit lets)?"
+    if not agreed(arguments, f"{question} {where}"):
         return ExitCode.INTERRUPTED
-    variables = running.variables(waved, max_fail, folder / "logs", arguments.deadline)
-    variables["envcheck_environment"] = arguments.environment
-    return carry_out(arguments, CONTENT / f"{what}.yml", named, [], variables, folder, None)
+    return carry_out(arguments, what, named, folder, envcheck_environment=arguments.environment)
 
 
 def carry_out(
     arguments: argparse.Namespace,
-    playbook: Path,
+    what: str,
     named: Inventory,
-    names: Sequence[str],
-    variables: dict[str, object],
     folder: Path,
-    plan: PlannedRollout | None,
+    plan: PlannedRollout | None = None,
+    **variables: object,
 ) -> int:
-    """Run it, and tell what became of each machine, also of what was interrupted; the exit code."""
+    """Run the playbook of this name, and tell what became of each machine, also of what was interrupted; the
+    exit code."""
     from ... import __version__
+    from ...fleet.engines.ansible import CONTENT
     from ...fleet.rollout import running, text
     from ...fleet.rollout.model import SCHEMA, RolloutResult
+    from ...install import durable
 
-    run = running.RolloutRun(names, folder / "logs", _say)
+    logs = folder / "logs"
+    variables |= {
+        "envcheck_waves": arguments.waves,
+        "envcheck_max_fail": arguments.max_fail,
+        "envcheck_logs": str(logs),
+        "envcheck_deadline": int(arguments.deadline),
+    }
+    if arguments.max_fail.endswith("%"):  # Ansible's own, of each wave
+        variables["envcheck_max_fail_percentage"] = int(arguments.max_fail[:-1])
+    run = running.RolloutRun(plan.machines if plan else [], logs, _say)
     code = None
     try:
-        run.run(playbook, named, variables)
+        run.run(CONTENT / f"{what}.yml", named, variables)
     except KeyboardInterrupt:
         run.stopped = "interrupted"
         code = ExitCode.INTERRUPTED
@@ -126,13 +130,10 @@ def carry_out(
         plan=plan,
         machines=ends,
         stopped=run.stopped,
-        logs=str(folder / "logs"),
+        logs=str(logs),
     )
-    running.keep(folder / "result.json", result)
-    if arguments.format == "json":
-        files.write(None, json_text.render(result))
-    else:
-        files.write(None, text.render_result(result, **style_of(sys.stdout)._asdict()))
+    durable.dump(folder / "result.json", result)
+    files.show(arguments, result, text.render_result)
     return result.exit_code
 
 

@@ -19,21 +19,15 @@ from .planning import Fitting
 
 
 class Bundled(NamedTuple):
-    """A group with its bundle's place, and the words of `envcheck install` there (BUNDLE: that place)."""
+    """A group with its bundle's place, and what it holds."""
 
     fitting: Fitting
     place: Path
     lock: Lockfile
-    arguments: list[str]
 
 
 def prepare(
-    fitting: Fitting,
-    request: Request,
-    folder: Path,
-    shop: ElsewhereShop,
-    *,
-    upgrade: bool = False,
+    fitting: Fitting, request: Request, folder: Path, shop: ElsewhereShop, upgrade: bool
 ) -> Bundled:
     """Where the group's bundle is or will be, and what it holds. Nothing is fetched but what an index says.
     A bundle that an equal request has made for such machines is taken again, unless ``upgrade`` says not
@@ -45,9 +39,7 @@ def prepare(
     lock = pylock.read(written) if written.is_file() else shop.lock(fitting.choice)
     size = sum(file.size or 0 for file in lock.files)
     group = msgspec.structs.replace(fitting.group, files=len(lock.files), size=size)
-    arguments = ["--mode", "wheel", "--offline", "BUNDLE"]
-    arguments += ["--allow-no-gpu"] if request.allow_no_gpu else []
-    return Bundled(fitting._replace(group=group), place, lock, arguments)
+    return Bundled(fitting._replace(group=group), place, lock)
 
 
 def write(bundled: Bundled, shop: ElsewhereShop) -> None:
@@ -56,9 +48,8 @@ def write(bundled: Bundled, shop: ElsewhereShop) -> None:
         return
     bundled.place.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bundled.place, ignore_errors=True)
-    fitting, lock = bundled.fitting, bundled.lock
-    text = stack_text(fitting.choice)
-    shop.write(bundled.place, index_of(lock), fitting.runners, lock, text)
+    fitting, place, lock = bundled
+    shop.write(place, index_of(lock), fitting.runners, lock, stack_text(fitting.choice))
 
 
 def _key(fitting: Fitting, request: Request) -> str:

@@ -115,18 +115,6 @@ def _not_begun(name: str) -> MachineEnd:
     return MachineEnd(name=name, result="not-begun", reason="its turn did not come")
 
 
-def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) -> dict[str, Any]:
-    """Of both playbooks; a share is also Ansible's own, of each wave."""
-    share = {"envcheck_max_fail_percentage": int(max_fail[:-1])} if max_fail.endswith("%") else {}
-    return {
-        "envcheck_waves": list(waves),
-        "envcheck_max_fail": max_fail,
-        "envcheck_logs": str(logs),
-        "envcheck_deadline": int(deadline),
-        **share,
-    }
-
-
 def worst(ends: Sequence[MachineEnd]) -> ExitCode:
     """The worst machine's: as of one machine, a higher number is worse. Where none had anything to undo, that
     is no success."""
@@ -135,12 +123,6 @@ def worst(ends: Sequence[MachineEnd]) -> ExitCode:
     codes = [end.exit_code for end in ends]
     known = [code for code in codes if code in set(ExitCode)]
     return ExitCode(max(known, default=0) if len(known) == len(codes) else ExitCode.COULD_NOT_LOOK)
-
-
-def keep(path: Path, result: msgspec.Struct) -> None:
-    from ...install import durable
-
-    durable.write(path, msgspec.json.format(msgspec.json.encode(result)) + b"\n")
 
 
 def _text(value: str) -> str:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
-
-import msgspec
+from collections.abc import Callable
 
 from ...facts import snapshot as snapshots
 from ...install.pythons import probe
@@ -32,13 +28,6 @@ def look(folder: FleetFolder, inventory: Inventory, say: Callable[[str], None]) 
     with asked.roster("ansible"):
         ask(asked, inventory, say)
     return [asked.surveyed(member) for member in asked.found.values()]
-
-
-def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Path) -> Inventory:
-    """The user's inventory and a group of ours, written into a file of that directory."""
-    path = folder / f"{group}.yaml"
-    path.write_bytes(msgspec.json.format(msgspec.json.encode({group: tree})) + b"\n")
-    return inventory._replace(sources=[*inventory.sources, str(path)])
 
 
 class _Survey(Members):
