@@ -15,23 +15,10 @@ from ..findings.model import CheckResult, Diagnosis
 from ..reports.headlines import OF_SEVERAL
 from ..reports.plain import together, worst_first
 from . import hosts
-from .model import JudgedMachine, MachineProblem, ProblemGroup
+from .model import FleetProblem, JudgedMachine, MachineProblem, ProblemGroup
 
 # Kinds of subjects that are one machine's own: the same library, package or file may be on all of them.
 _OWN = ("gpu", "mig-instance", "nvswitch", "pci-device", "process", "container", "file")
-
-# What a group has of the problem that it shows.
-_OF_PROBLEM = [
-    "code",
-    "cause",
-    "level",
-    "degrades",
-    "title",
-    "headline",
-    "message",
-    "remedy",
-    "commands",
-]
 
 
 def problems(diagnosis: Diagnosis) -> list[MachineProblem]:
@@ -94,13 +81,10 @@ def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
     names = hosts.natural(dict(members))
     shown = next(problem for name, problem in members if name == names[0])
     same_words = len({_words(problem) for _, problem in members}) == 1
-    return ProblemGroup(
-        **{name: getattr(shown, name) for name in _OF_PROBLEM},
-        machines=names,
-        hosts=hosts.folded(names),
-        of_one="" if same_words else names[0],
-        first_seen=min(problem.first_seen for _, problem in members),
-    )
+    found = {name: getattr(shown, name) for name in FleetProblem.__struct_fields__}
+    found["first_seen"] = min(problem.first_seen for _, problem in members)
+    of_one = "" if same_words else names[0]
+    return ProblemGroup(machines=names, hosts=hosts.folded(names), of_one=of_one, **found)
 
 
 def _words(problem: MachineProblem) -> tuple[str, ...]:

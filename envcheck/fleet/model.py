@@ -15,23 +15,28 @@ from .network.model import NetworkResult
 SCHEMA = 2  # 1 called outliers "odd"
 
 
-class MachineProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One finding of a check that failed or warned on a machine (consequences of others left out).
-    headline: a phrase without the machine's own devices. devices: "GPU 3". kind: the same on machines with
-    the same problem. first_seen: the time of the earliest Snapshot with it; "" where only one was judged."""
+class FleetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a check found. headline: a phrase without the machine's own devices. first_seen: the time of the
+    earliest Snapshot with it; "" where only one was judged."""
 
     code: str
     cause: str = ""
     level: Level
     title: str
     headline: str
-    message: str
-    devices: list[str] = []
+    message: str = ""
     remedy: str = ""
     commands: list[str] = []
-    kind: str = ""
     degrades: bool = False
     first_seen: str = ""
+
+
+class MachineProblem(FleetProblem, frozen=True, kw_only=True, omit_defaults=True):
+    """One finding of a check that failed or warned on a machine (consequences of others left out).
+    devices: "GPU 3". kind: the same on machines with the same problem."""
+
+    devices: list[str] = []
+    kind: str = ""
 
 
 class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,56 +67,45 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     page: str = ""
 
 
-class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ProblemGroup(FleetProblem, frozen=True, kw_only=True, omit_defaults=True):
     """Machines with the same problem. hosts: the machines folded, "gpu[01-16,20]". of_one: the machine
     whose message, remedy and commands are shown, where those of the others differ."""
 
-    code: str
-    cause: str = ""
-    level: Level
-    title: str
-    headline: str
     machines: list[str]
     hosts: str
-    message: str = ""
-    remedy: str = ""
-    commands: list[str] = []
     of_one: str = ""
-    degrades: bool = False
-    first_seen: str = ""
 
 
-class AttributeOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value. value,
-    usual: "" where there is none (a package that is not installed). devices: those that differ; none for
-    the machine itself. per: what is counted. because: the code of a problem that is about the same.
-    also: what else differs because of it."""
+class FleetOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A machine that differs from others of its product. devices: those that differ; none for the machine
+    itself. because: the code of a problem that is about the same. also: what else differs with it."""
 
     machine: str
     product: str
     key: str
     words: str
-    value: str
-    usual: str
-    agree: int
-    of: int
     devices: list[str] = []
-    per: Literal["machine", "device"] = "machine"
     because: str = ""
     also: list[str] = []
     first_seen: str = ""
 
 
-class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AttributeOutlier(FleetOutlier, frozen=True, kw_only=True, omit_defaults=True):
+    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value. value,
+    usual: "" where there is none (a package that is not installed). per: what is counted."""
+
+    value: str
+    usual: str
+    agree: int
+    of: int
+    per: Literal["machine", "device"] = "machine"
+
+
+class RateOutlier(FleetOutlier, frozen=True, kw_only=True, omit_defaults=True):
     """Rates of a machine beyond the spread of the healthy ones of its product, by its worst figure. value:
     of ``device``. below: by which share of the median it is worse; deviations: the same in robust standard
-    deviations. of: how many figures there are. devices: all that are slow. also: what else is slow on them.
-    because: the code of a problem that explains it."""
+    deviations. of: how many figures there are."""
 
-    machine: str
-    product: str
-    key: str
-    words: str
     value: float
     unit: str
     median: float
@@ -120,10 +114,6 @@ class RateOutlier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     of: int
     device: str = ""
     under: str = ""
-    devices: list[str] = []
-    also: list[str] = []
-    because: str = ""
-    first_seen: str = ""
 
 
 class Camp(msgspec.Struct, frozen=True, kw_only=True):

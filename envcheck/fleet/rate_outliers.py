@@ -36,6 +36,7 @@ _MANY = 0.25  # of the machines
 _MATES = 3  # GPUs of a machine that one is compared with
 _BY_MATES = 0.1  # of the chance is for comparisons within machines
 _ALSO = 40
+_MEASURED = ("key", "words", "value", "unit", "device", "under")  # what is said of a measurement
 
 
 class _Figure(msgspec.Struct):
@@ -220,18 +221,13 @@ def _outlier(
     }
     also = [f"{words}: {100 * below:.1f} % below" for words, below in reversed(others.items())]
     return RateOutlier(
+        **{name: getattr(worst.measured, name) for name in _MEASURED},
         machine=worst.machine,
         product=product,
-        key=worst.measured.key,
-        words=worst.measured.words,
-        value=worst.measured.value,
-        unit=worst.measured.unit,
         median=worst.against,
         below=worst.below,
         deviations=worst.sigmas,
         of=worst.of,
-        device=worst.measured.device,
-        under=worst.measured.under,
         devices=devices,
         also=also[:_ALSO],
         because=_because(problems, devices),

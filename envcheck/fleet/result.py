@@ -19,9 +19,9 @@ from .model import (
     SCHEMA,
     AttributeOutlier,
     FleetCounts,
+    FleetOutlier,
     FleetResult,
     JudgedMachine,
-    RateOutlier,
     Unanswered,
 )
 from .network.model import NetworkResult
@@ -73,7 +73,7 @@ def _compared(machines: Sequence[JudgedMachine]) -> Compared:
         found, camps = attribute_outliers(product, members)
         differing += found
         splits = [*camps, *splits]
-    worse: list[tuple[AttributeOutlier | RateOutlier, str]] = [
+    worse: list[tuple[FleetOutlier, str]] = [
         (one, one.value or "none") for one in differing if is_less(one.key, one.value, one.usual)
     ]
     worse += [(one, f"{one.below:.0%} below the median") for one in slow]

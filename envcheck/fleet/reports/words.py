@@ -9,6 +9,7 @@ from ...reports.plain import devices_named, few, number_of
 from ..folder import Outcome
 from ..model import (
     AttributeOutlier,
+    FleetOutlier,
     FleetResult,
     ProblemGroup,
     RateOutlier,
@@ -90,11 +91,8 @@ def simulated(result: FleetResult) -> str:
 
 def outliers(result: FleetResult) -> set[str]:
     """Those that differ, or are slow, where no problem of theirs explains it."""
-    outlier: list[AttributeOutlier | RateOutlier] = [
-        *result.attribute_outliers,
-        *result.rate_outliers,
-    ]
-    return {one.machine for one in outlier if not one.because}
+    found: list[FleetOutlier] = [*result.attribute_outliers, *result.rate_outliers]
+    return {one.machine for one in found if not one.because}
 
 
 def _outliers(result: FleetResult) -> str:
