@@ -14,11 +14,13 @@ import hashlib
 import io
 import json
 import os
-import resource
+import re
 import secrets
 import tarfile
 import time
+from contextlib import suppress
 from pathlib import Path
+from resource import RLIMIT_AS, getrlimit, setrlimit
 from shlex import quote
 from urllib.parse import quote as quoted_name
 
@@ -31,6 +33,7 @@ LARGEST = 4_000_000  # bytes that a machine may answer with
 MEMORY = 3 << 30  # bytes of address space: for a machine that sends without an end
 GRACE = 60  # seconds in which what is ended there puts everything back as it was
 _MARK = "@envcheck "
+_END = re.compile(r"@envcheck end ([0-9]{1,3})\s*\Z")
 
 
 class ActionModule(ActionBase):
@@ -38,29 +41,36 @@ class ActionModule(ActionBase):
 
     def run(self, tmp=None, task_vars=None):
         super().run(tmp, task_vars)
-        _bound_memory()
-        self._host = str((task_vars or {}).get("inventory_hostname", "machine"))
+        # Ansible keeps all that a connection sends in memory; this process is one machine's alone.
+        with suppress(ValueError):  # there is a lower limit already
+            setrlimit(RLIMIT_AS, (MEMORY, getrlimit(RLIMIT_AS)[1]))
+        args, task_vars = self._task.args, task_vars or {}
+        self._host = str(task_vars.get("inventory_hostname", "machine"))
         self._lines = []
-        do = self._task.args.get("do", "install")
-        count = len((task_vars or {}).get("ansible_play_hosts_all") or [self._host])
-        stopped = self._stopped(count)
+        self._logs = Path(str(args.get("logs") or "envcheck-logs")).expanduser()
+        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # How many have failed in this run of ansible-playbook: a byte each, in a file that its workers share.
+        self._failures = self._logs / (".failed-%d" % os.getppid())
+        stopped = self._stopped(len(task_vars.get("ansible_play_hosts_all") or [self._host]))
         if stopped:
             return {"skipped": True, "msg": stopped, "envcheck": {"result": "not-begun"}}
-        began = time.time()
+        do, began = args.get("do", "install"), time.time()
+        answer = {"result": "failed", "exit_code": 4}
         try:
             answer = self._install() if do == "install" else self._undo(do)
         except AnsibleConnectionFailure:
-            self._count_failure()
             raise
         except (AnsibleError, OSError) as error:
-            answer = {"result": "failed", "exit_code": 4, "words": str(error)}
+            answer["words"] = str(error)
         except MemoryError:
-            answer = {"result": "failed", "exit_code": 4, "words": "it answers without an end"}
+            answer["words"] = "it answers without an end"
+        finally:
+            failed = answer["result"] == "failed"
+            if failed:
+                with self._failures.open("ab", buffering=0) as file:
+                    file.write(b"x")
         answer["seconds"] = round(time.time() - began, 1)
         self._keep_log(answer)
-        failed = answer["result"] == "failed"
-        if failed:
-            self._count_failure()
         return {
             "failed": failed,
             "changed": answer["result"] in ("installed", "back", "removed"),
@@ -68,39 +78,20 @@ class ActionModule(ActionBase):
             "envcheck": answer,
         }
 
-    # How many have failed in this run of ansible-playbook: a byte each, in a file that its workers share.
-
     def _stopped(self, count):
+        """Why this machine is not begun, "" if it is. count: the machines of the run."""
         allowed = str(self._task.args.get("max_fail", "0"))
-        share = allowed.endswith("%")
-        number = allowed[:-1] if share else allowed
+        number = allowed[:-1] if allowed.endswith("%") else allowed
         if not (number.isascii() and number.isdecimal()):
             raise AnsibleError("envcheck_max_fail: %r is neither a number nor a share" % allowed)
-        limit = count * int(number) // 100 if share else int(number)
-        try:
-            failed = self._counter().stat().st_size
-        except OSError:
-            return ""
-        if failed <= limit:
-            return ""
-        return "not begun: %d failed, and %s may" % (failed, allowed)
-
-    def _counter(self):
-        return self._logs() / (".failed-%d" % os.getppid())
-
-    def _count_failure(self):
-        with self._counter().open("ab", buffering=0) as file:
-            file.write(b"x")
-
-    def _logs(self):
-        folder = Path(str(self._task.args.get("logs") or "envcheck-logs")).expanduser()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        limit = int(number) if number == allowed else count * int(number) // 100
+        failed = self._failures.stat().st_size if self._failures.exists() else 0
+        return "not begun: %d failed, and %s may" % (failed, allowed) if failed > limit else ""
 
     def _keep_log(self, answer):
         name = quoted_name(self._host, safe="").replace("..", "%2E%2E")[:200]
         text = "\n".join([*self._lines, json.dumps(answer, indent=1), ""])
-        path = self._logs() / (name + ".log")
+        path = self._logs / (name + ".log")
         with path.open("a", encoding="utf-8", errors="replace") as log:
             log.write(text)
         answer["log"] = str(path)
@@ -113,29 +104,22 @@ class ActionModule(ActionBase):
         limits = {"RUN": secrets.token_hex(8), "LIMIT": int(self._task.timeout or 7200)}
         limits.update(GRACE=GRACE, LATE=_MARK + "late")
         guard = (FILES / "guard.sh").read_text(encoding="utf-8")
-        lines = [
-            _assigned(limits),
-            guard,
-            "(",
-            "export ENVCHECK_RUN=$RUN",
-            _assigned(given),
-            text,
-            ")",
-        ]
-        lines += ["code=$?; kill $envcheck_guard; wait $envcheck_guard 2>/dev/null"]
-        script = "\n".join([*lines, "echo", 'echo "%send $code"' % _MARK, ""])
+        begin = [_assigned(limits), guard, "(", "export ENVCHECK_RUN=$RUN", _assigned(given)]
+        end = [")", "code=$?; kill $envcheck_guard; wait $envcheck_guard 2>/dev/null", "echo"]
+        script = "\n".join([*begin, text, *end, 'echo "%send $code"' % _MARK, ""])
         done = self._low_level_execute_command(
             "sh -s | head -c %d" % LARGEST,
             sudoable=become,
             in_data=script.encode("utf-8"),
             executable="/bin/sh",
         )
-        stdout, ended, code = done.get("stdout", "").rpartition(_MARK + "end ")
-        stderr = "\n".join(line for line in done.get("stderr", "").splitlines() if line.strip())
-        output = {"stdout": stdout if ended else code, "stderr": stderr, "rc": None}
-        code = code.strip()
-        if ended and code.isascii() and code.isdecimal() and len(code) < 4:
-            output["rc"] = int(code)
+        stdout = done.get("stdout", "")
+        ended = _END.search(stdout)
+        output = {
+            "stdout": stdout[: ended.start()] if ended else stdout,
+            "stderr": "\n".join(filter(str.strip, done.get("stderr", "").splitlines())),
+            "rc": int(ended.group(1)) if ended else None,
+        }
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._lines.append("%s %s: status %s" % (stamp, what, output["rc"]))
         if what in ("install", "rollback", "uninstall", "copied") or output["rc"]:
@@ -185,9 +169,7 @@ class ActionModule(ActionBase):
             self._sh("set -- %s\n%s" % (" ".join(map(quote, lines)), keep), "remember")
         if place and done:
             self._sh("rm -f -- %s/files/*" % quote(place), "clear", become=False)
-        names = ("exit_code", "words", "version", "verdict", "unproven")
-        found = {name: answer[name] for name in names}
-        return dict(found, result=answer["result"] if done else "failed", carried=carried)
+        return dict(answer, result=answer["result"] if done else "failed", carried=carried)
 
     def _place(self, folder):
         """The directory there, made by whoever logs in: become's user can read it."""
@@ -249,13 +231,6 @@ class ActionModule(ActionBase):
             ' cd && rmdir -- "$FOLDER" 2>/dev/null; :'
         )
         self._sh(script, "clear", become=False, FOLDER=self._task.args.get("staging") or "")
-
-
-def _bound_memory():
-    """Ansible keeps all that a connection sends in memory; this process is one machine's alone."""
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def _last(done):

@@ -13,10 +13,10 @@ interpreter that the inventory names. Nothing is written on the machine, where t
 from __future__ import annotations
 
 import json
-import os
-import resource
 import shlex
 import tempfile
+from contextlib import suppress
+from resource import RLIMIT_AS, getrlimit, setrlimit
 
 from ansible import constants
 from ansible.errors import AnsibleConnectionFailure
@@ -46,7 +46,9 @@ class ActionModule(ActionBase):
                 value = json.loads(value)
             filled = json.dumps(value).replace("'", "\\u0027")  # it stands in a shell's quotes
             command = command.replace('"%s"' % mark, filled)
-        _bound_memory()
+        # Ansible keeps all that a connection sends in memory; this process is one machine's alone.
+        with suppress(ValueError):  # there is a lower limit already
+            setrlimit(RLIMIT_AS, (MEMORY, getrlimit(RLIMIT_AS)[1]))
         try:
             executed = self._exec(command, script)
             output = executed["stdout"].encode("utf-8", "surrogateescape")
@@ -54,7 +56,9 @@ class ActionModule(ActionBase):
             return dict(result, changed=False, envcheck={"endless": True})
         answer = {"words": executed["stderr"][-1000:], "rc": executed["rc"]}
         try:
-            answer["answer"] = self._keep(args["answers"], output[:LARGEST])
+            with tempfile.NamedTemporaryFile(dir=args["answers"], delete=False) as file:
+                file.write(output[:LARGEST])
+            answer["answer"] = file.name
         except OSError as error:
             answer["full"] = error.strerror
         return dict(result, changed=False, envcheck=answer)
@@ -93,30 +97,9 @@ class ActionModule(ActionBase):
             self._transfer_data(path, script)
             self._fixup_perms2((folder, path))
             return self._low_level_execute_command(
-                "%s < %s" % (_reading(command), shlex.quote(path)),
+                "{ %s; } < %s" % (command, shlex.quote(path)),
                 sudoable=True,
                 encoding_errors="surrogateescape",
             )
         finally:
             self._remove_tmp_path(folder)
-
-    def _keep(self, folder, output):
-        number, path = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(output)
-        except OSError:
-            os.unlink(path)
-            raise
-        return path
-
-
-def _bound_memory():
-    """Ansible keeps all that a connection sends in memory; this process is one machine's alone."""
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-
-
-def _reading(command):
-    return "{ %s; }" % command
