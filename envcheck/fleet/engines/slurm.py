@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -79,6 +80,12 @@ class SlurmTools(NamedTuple):
             raise CouldNotLook(f"{program.name} {arguments[0]}: {words}")
         return str(result.stdout.decode("utf-8", "replace"))
 
+    def nodes(self, *limits: str, deadline: float = 60.0) -> dict[str, SlurmNodeState]:
+        """The nodes by their names. Raises CouldNotLook."""
+        words = ("--Node", "--noheader", f"--format={slurm_nodes.FORMAT}", *limits)
+        found = slurm_nodes.nodes(self.says(self.sinfo, *words, deadline=deadline))
+        return {node.name: node for node in found}
+
 
 def find(environ: Mapping[str, str]) -> SlurmTools:
     """Raises CouldNotLook where Slurm's commands are not there."""
@@ -99,19 +106,15 @@ def chosen(tools: SlurmTools, question: SlurmQuestion) -> list[SlurmNodeState]:
     """The nodes that are meant, as Slurm tells them."""
     partition = option(question.options, "--partition", "-p")
     wanted = question.nodes or tools.environ.get("SLURM_JOB_NODELIST", "")
-    limits = ["--partition", partition] if partition else []
-    nodes = slurm_nodes.nodes(
-        tools.says(tools.sinfo, "--Node", "--noheader", f"--format={slurm_nodes.FORMAT}", *limits)
-    )
+    known = tools.nodes(*(["--partition", partition] if partition else []))
     if not wanted:
-        if not nodes:
+        if not known:
             raise UsageError("Slurm has no nodes" + (f" in {partition}" if partition else ""))
-        return nodes
+        return [*known.values()]
     try:
-        names = unfolded(tools, wanted)
+        names = dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", wanted).split())
     except CouldNotLook as error:
         raise UsageError(f"--nodes {safe_text.one_line(wanted)}: {error}") from None
-    known = {node.name: node for node in nodes}
     missing = [name for name in names if name not in known]
     if missing:
         where = f" in the partition {partition}" if partition else ""
@@ -146,16 +149,9 @@ def command(
 
 def option(words: Sequence[str], *names: str) -> str:
     """The value of an option of srun's, as it may be written; "" where it is not there."""
-    found = ""
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        for name in names:
-            if word == name:
-                found = following
-            elif name.startswith("--") and word.startswith(f"{name}="):
-                found = word.partition("=")[2]
-            elif not name.startswith("--") and word.startswith(name):
-                found = word[len(name) :].removeprefix("=")
-    return found
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(*names, dest="value", nargs="?", default="")
+    return parser.parse_known_args(words)[0].value or ""
 
 
 def mark(cookie: str) -> str:
@@ -202,11 +198,6 @@ def srun_words(stderr: bytes) -> str:
 def _last_line(output: bytes) -> str:
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     return safe_text.one_line(lines[-1])[:300] if lines else ""
-
-
-def unfolded(tools: SlurmTools, nodes: str) -> list[str]:
-    """The names in a host list: "gpu[01-03,07],login1". Raises CouldNotLook."""
-    return list(dict.fromkeys(tools.says(tools.scontrol, "show", "hostnames", nodes).split()))
 
 
 def refuse_ours(options: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from ... import json_text, safe_text
 from ...exit_codes import UsageError
 from ...reports.results import ReportedResult, fails
-from . import slurm, slurm_nodes
+from . import slurm
 from .slurm_nodes import SlurmNodeState
 
 ANSWER = 4.0  # seconds that Slurm has for each answer
@@ -58,9 +58,7 @@ class SlurmCommands:
         self._tools = slurm.find({**environ, "TZ": "UTC0"})
 
     def nodes(self) -> dict[str, SlurmNodeState]:
-        words = ("--all", "--Node", "--noheader", f"--format={slurm_nodes.FORMAT}")
-        text = self._tools.says(self._tools.sinfo, *words, deadline=ANSWER)
-        return {node.name: node for node in slurm_nodes.nodes(text)}
+        return self._tools.nodes("--all", deadline=ANSWER)
 
     def update(self, node: str, **settings: str) -> None:
         words = [f"NodeName={node}", *(f"{name}={value}" for name, value in settings.items())]

@@ -110,18 +110,18 @@ def gpus(gres: str) -> int:
 
 def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
     """The outcome and reason of a node that Slurm starts no job on; None where it may."""
-    outcome: Outcome | None = None
-    if node.base in _DOWN or _SILENT in node.flags:
-        outcome = "unreachable"
-    elif node.base in _CLOSED or set(node.flags) & {*_ASLEEP, *_RESTARTING}:
+    flags = set(node.flags)
+    if node.base in _DOWN or _SILENT in flags:
+        outcome: Outcome = "unreachable"
+    elif node.base in _CLOSED or flags & {*_ASLEEP, *_RESTARTING}:
         outcome = "not-asked"
-    if outcome is None:
+    else:
         return None
-    words = "does not respond" if _SILENT in node.flags and not node.reason else node.reason
+    words = "does not respond" if _SILENT in flags and not node.reason else node.reason
     state = safe_text.one_line(node.state.rstrip(_FLAGS) or node.state).lower()
-    if set(node.flags) & set(_ASLEEP):
+    if flags & set(_ASLEEP):
         state = f"{state}, powered down"
-    elif set(node.flags) & set(_RESTARTING):
+    elif flags & set(_RESTARTING):
         state = f"{state}, to be restarted"
     return outcome, f"Slurm has it as {state}" + (f": {words}" if words else "")
 
