@@ -99,16 +99,15 @@ class FleetFolder:
 
     def members(self) -> list[Member]:
         """Every machine, in the order of their names. Raises UsageError."""
+        file = self.path / ROSTER
         try:
-            data = (self.path / ROSTER).read_bytes()
+            roster = json_text.read(file.read_bytes(), Roster)
         except FileNotFoundError:
             return self._listed()
         except OSError as error:
-            raise UsageError(f"{self.path / ROSTER}: {error.strerror}") from None
-        try:
-            roster = json_text.read(data, Roster)
+            raise UsageError(f"{file}: {error.strerror}") from None
         except json_text.NotReadable as error:
-            raise UsageError(f"{self.path / ROSTER}: {error}") from None
+            raise UsageError(f"{file}: {error}") from None
         self._find_looks({file_name(member.name) for member in roster.members})
         found: dict[str, Member] = {}
         for member in roster.members:
@@ -135,10 +134,8 @@ class FleetFolder:
             paths = sorted(self.path.iterdir())
         except OSError as error:
             raise UsageError(f"{self.path}: {error.strerror}") from None
-        named = [
-            path for path in paths if path.suffix == ".json" and path.name not in (ROSTER, NETWORK)
-        ]
-        return [path for path in named if not path.name.startswith("._")]
+        paths = [one for one in paths if one.suffix == ".json" and not one.name.startswith("._")]
+        return [one for one in paths if one.name not in (ROSTER, NETWORK)]
 
     def _find_looks(self, stems: set[str]) -> None:
         """stems: of the first Snapshots' files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ..attributes.model import Attribute, Measurement
 from ..findings.model import Level
@@ -202,3 +203,8 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     copies: list[list[str]] = []  # names of one machine
     since: list[MachineChange] | None = None  # what changed; None: nothing was compared
     network: NetworkResult | None = None  # of network.json; None: there is none
+
+    def without_values(self) -> FleetResult:
+        """Without the machines' attributes and rates, which are most of it."""
+        machines = [replace(one, attributes=[], rates=[], cards=[]) for one in self.machines]
+        return replace(self, machines=machines)

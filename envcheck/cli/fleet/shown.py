@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ... import json_text
 from ...exit_codes import ExitCode, UsageError
 from ...findings import shell
 from .. import files, options
@@ -154,11 +155,11 @@ def _judged(
 
 
 def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
-    from ...fleet.reports import as_json, text
+    from ...fleet.reports import text
 
     style = style_for(arguments.output)
     if arguments.format == "json":
-        return as_json.render(found, verbose=arguments.verbose)
+        return json_text.render(found if arguments.verbose else found.without_values())
     if arguments.format == "openmetrics":
         from ...fleet.reports import openmetrics
 

@@ -42,13 +42,10 @@ class _KnownError(msgspec.Struct, frozen=True):
 
 def of_words(words: str, outcome: Outcome) -> tuple[Outcome, str]:
     """What became of a machine that Ansible gave up with these words; ``outcome`` where they are unknown."""
-    found = _known(words)
-    if found is not None:
-        return found
     last = _last(words)
     if _SENT_NOTHING.fullmatch(last):  # Ansible's words, after which ssh says nothing
         last = "the connection broke"
-    return outcome, last or "Ansible does not say why"
+    return _known(words) or (outcome, last or "Ansible does not say why")
 
 
 def of_relayed(
@@ -73,15 +70,11 @@ def of_relayed(
 
 def _of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
     """What became of a machine that answered these words, and not what it was asked."""
-    found = _known(words)
-    if found is not None:
-        return found
-    last = _last(words)
-    if code:
+    found, last = _known(words), _last(words)
+    if found is None and code:
         return "failed", last or f"python3 there exited with status {code}"
-    if not last:
-        return "unreadable", "python3 there printed nothing"
-    return "unreadable", f'python3 there said no Snapshot, but "{last}"'
+    said = f'said no Snapshot, but "{last}"' if last else "printed nothing"
+    return found or ("unreadable", f"python3 there {said}")
 
 
 def _known(words: str) -> tuple[Outcome, str] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partialmethod
 
 from ansible.plugins.callback import CallbackBase
 from ansible.release import __version__
@@ -79,19 +80,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_start(self, host, task):
         self._tell("begun", host=str(host.name))
 
-    def v2_runner_on_ok(self, result):
-        self._result_of("ok", result)
-
-    def v2_runner_on_failed(self, result, ignore_errors=False):
-        self._result_of("failed", result)
-
-    def v2_runner_on_unreachable(self, result):
-        self._result_of("unreachable", result)
-
-    def v2_runner_on_skipped(self, result):
-        self._result_of("skipped", result)
-
-    def _result_of(self, state, result):
+    def _result_of(self, state, result, ignore_errors=False):
         found = result._result
         task = getattr(result, "task", None) or result._task
         host = getattr(result, "host", None) or result._host
@@ -115,6 +104,11 @@ class CallbackModule(CallbackBase):
             timed_out=bool(found.get("timedout")),
             answer=_json(answer) if answer else "",
         )
+
+    v2_runner_on_ok = partialmethod(_result_of, "ok")
+    v2_runner_on_failed = partialmethod(_result_of, "failed")
+    v2_runner_on_unreachable = partialmethod(_result_of, "unreachable")
+    v2_runner_on_skipped = partialmethod(_result_of, "skipped")
 
     def _secrets(self, host):
         """[(a value that is not to be shown, what stands in its place)], the longest first."""
