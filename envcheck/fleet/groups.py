@@ -80,12 +80,8 @@ def grouped(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
 def _group(members: Sequence[tuple[str, MachineProblem]]) -> ProblemGroup:
     names = hosts.natural(dict(members))
     shown = next(problem for name, problem in members if name == names[0])
-    same_words = len({_words(problem) for _, problem in members}) == 1
+    words = {(one.headline, one.message, one.remedy, *one.commands) for _, one in members}
     found = {name: getattr(shown, name) for name in FleetProblem.__struct_fields__}
     found["first_seen"] = min(problem.first_seen for _, problem in members)
-    of_one = "" if same_words else names[0]
+    of_one = "" if len(words) == 1 else names[0]
     return ProblemGroup(machines=names, hosts=hosts.folded(names), of_one=of_one, **found)
-
-
-def _words(problem: MachineProblem) -> tuple[str, ...]:
-    return (problem.headline, problem.message, problem.remedy, *problem.commands)

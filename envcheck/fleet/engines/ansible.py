@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,10 +88,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 def find() -> Path:
     """The ansible-playbook to run. Raises UsageError where there is none."""
-    beside = Path(sys.executable).parent / "ansible-playbook"
-    if os.access(beside, os.X_OK):
-        return beside
-    found = shutil.which("ansible-playbook")
+    places = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+    found = shutil.which("ansible-playbook", path=places)
     if found is None:
         raise UsageError(
             "an inventory needs Ansible, and there is no ansible-playbook beside"
@@ -141,26 +140,17 @@ def run_playbook(
 
 def _utf8(environ: Mapping[str, str]) -> dict[str, str]:
     """Ansible starts in a UTF-8 locale alone."""
-    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
-        if environ.get(name):
-            named = environ[name].lower().replace("-", "")
-            return {} if named.endswith("utf8") else {"LC_ALL": "C.UTF-8"}
-    return {"LC_ALL": "C.UTF-8"}
+    named = next(filter(None, map(environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    is_utf8 = named.lower().replace("-", "").endswith("utf8")
+    return {} if is_utf8 else {"LC_ALL": "C.UTF-8"}
 
 
-def _events(file: Any) -> list[Event]:
+def _events(file: Any) -> Iterator[Event]:
     """Whole lines that were written since the last call."""
-    found: list[Event] = []
-    while True:
-        at = file.tell()
-        line = file.readline()
-        if not line.endswith(b"\n"):
-            file.seek(at)
-            return found
-        try:
-            found.append(json_text.read(line, Event))
-        except json_text.NotReadable:
-            continue  # none of ours
+    while (line := file.readline()).endswith(b"\n"):
+        with suppress(json_text.NotReadable):  # none of ours
+            yield json_text.read(line, Event)
+    file.seek(-len(line), os.SEEK_CUR)
 
 
 def _last_words(stderr: bytes) -> str:

@@ -76,7 +76,7 @@ class SlurmTools(NamedTuple):
         """What it writes to standard output. Raises CouldNotLook."""
         result = processes.run([program, *arguments], deadline=deadline, env=self.environ)
         if not result.ok:
-            words = _last_line(result.stderr) or _last_line(result.stdout) or result.describe()
+            words = safe_text.one_line(result.tail(1))[:300] or result.describe()
             raise CouldNotLook(f"{program.name} {arguments[0]}: {words}")
         return str(result.stdout.decode("utf-8", "replace"))
 
@@ -193,11 +193,6 @@ def srun_words(stderr: bytes) -> str:
     # the same on all nodes, so that they are reported together
     first = re.sub(r" (?:for )?(?:StepId=[\d.]{1,20}|JobId=\d{1,12})", "", first)
     return safe_text.one_line(re.sub(r" on (?:node )?[\w.-]{1,200}(?=:|$)", "", first))[:300]
-
-
-def _last_line(output: bytes) -> str:
-    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
-    return safe_text.one_line(lines[-1])[:300] if lines else ""
 
 
 def refuse_ours(options: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from ...findings.states import State
 from ...reports.machine import gpu_phrase
 from ...reports.model import Report, status_of
-from ...reports.results import ReportedResult
 from ..engines.slurm_drain import may_drain, sentence
 
 # The last two explain what fails where this container was not given the GPUs: that is not the node's fault.
@@ -37,7 +36,11 @@ class NodeHealth(NamedTuple):
 
 def judge(report: Report) -> NodeHealth:
     """The health that a report on CHECKS shows."""
-    results = [one for one in report.results if may_drain(one.code) or _is_of_the_node(one)]
+    results = [
+        one
+        for one in report.results
+        if may_drain(one.code) or any(found.cause == _OF_THE_NODE for found in one.findings)
+    ]
     state = status_of(results)
     of_it = [one for one in results if status_of([one]) == state]
     if state in ("broken", "degraded"):
@@ -49,7 +52,3 @@ def judge(report: Report) -> NodeHealth:
         return NodeHealth(state, f"{gpu_phrase(machine.gpus)}{driver}: no check failed")
     why = [one for one in report.results if one.outcome == "fail"] or of_it
     return NodeHealth("silent", f"the GPUs could not be judged: {sentence(why)}")
-
-
-def _is_of_the_node(result: ReportedResult) -> bool:
-    return any(one.cause == _OF_THE_NODE for one in result.findings)

@@ -24,7 +24,6 @@ STATES: dict[str, tuple[str, Outcome]] = {
     "warned": ("WARN", "warn"),
     "healthy": ("OK", "pass"),
 }
-_ORDER = list(STATES)
 
 
 def sections(
@@ -129,7 +128,8 @@ def _machines(result: FleetResult, pages: Mapping[str, str] | None) -> Iterator[
     columns = [Column("Machine"), Column("State"), Column("What", wraps=True)]
     columns += [Column("Product", rank=1)] if len(products) > 1 else []
     rows = []
-    machines = sorted(result.machines, key=_severity)
+    natural = sorted(result.machines, key=lambda one: hosts.natural_key(one.name))
+    machines = sorted(natural, key=lambda one: [*STATES].index(state_of(one)))
     states = together((state_of(one), one.name) for one in machines)
     for state, names in states.items() if pages is not None else ():
         yield Note([STATES[state], (f"{len(names):,}:", ""), (hosts.folded(names), "code")], 2)
@@ -144,10 +144,6 @@ def state_of(machine: JudgedMachine) -> str:
     """A key of STATES."""
     warned = machine.state == "healthy" and machine.problems
     return "warned" if warned else machine.state
-
-
-def _severity(machine: JudgedMachine) -> tuple[int, tuple[object, ...]]:
-    return _ORDER.index(state_of(machine)), hosts.natural_key(machine.name)
 
 
 def about(machine: JudgedMachine) -> str:
