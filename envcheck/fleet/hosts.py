@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ..findings import shell
+from ..reports.plain import runs
 
 # What a name may hold and still stand in a folded list as it is: nothing that a shell or a list would read.
 _PLAIN = re.compile(r"[A-Za-z0-9@%+=:._/-]+")
@@ -51,13 +52,6 @@ def _ranges(numbers: list[str]) -> str:
     """ "07", "[01-16,20]": a range has as many digits as its first number, or more where it must."""
     if len(numbers) == 1:
         return numbers[0]
-    runs: list[list[str]] = []
-    for number in sorted(
-        numbers, key=lambda number: (len(number.lstrip("0")), len(number), number)
-    ):
-        before = runs[-1] if runs else None
-        if before and number == str(int(before[-1]) + 1).zfill(len(before[0])):
-            before.append(number)
-        else:
-            runs.append([number])
-    return "[" + ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs) + "]"
+    ordered = sorted(numbers, key=lambda number: (len(number.lstrip("0")), len(number), number))
+    found = runs(ordered, lambda one, next_: next_ == str(int(one) + 1).zfill(len(one)))
+    return "[" + ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in found) + "]"

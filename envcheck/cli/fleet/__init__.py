@@ -36,7 +36,8 @@ def add_arguments(parser: Parser) -> None:
         command = commands.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + "."
         )
-        module = importlib.import_module(f".{name.replace('-', '_')}", __package__)
+        file = "take_back" if name in ("rollback", "uninstall") else name.replace("-", "_")
+        module = importlib.import_module(f".{file}", __package__)
         module.add_arguments(command)
         command.set_defaults(run_subcommand=module.run)
     parser.show_commands(commands, {"commands": SUBCOMMANDS})

@@ -75,21 +75,6 @@ def agreed(arguments: argparse.Namespace, question: str) -> bool:
     return True
 
 
-def add_take_back(parser: Parser, words: str) -> None:
-    option(parser, "environment", "NAME", words, nargs="?", default="")
-    add_arguments(parser)
-
-
-def take_back(arguments: argparse.Namespace, what: str, question: str) -> int:
-    """Run the playbook of this name on what a roll-out has done."""
-    named = machines_of(arguments)
-    folder = kept(arguments, what, repr(named.sources).encode())
-    where = "on all machines of the inventory (as far as --limit lets)?"
-    if not agreed(arguments, f"{question} {where}"):
-        return ExitCode.INTERRUPTED
-    return carry_out(arguments, what, named, folder, envcheck_environment=arguments.environment)
-
-
 def carry_out(
     arguments: argparse.Namespace,
     what: str,

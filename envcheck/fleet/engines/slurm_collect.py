@@ -50,7 +50,7 @@ class _SlurmRun:
             if found is None:
                 asking.append(node)
             self._put(node, *(found or ("not-asked", ENDED)))
-        return sorted(asking, key=lambda node: node.is_taken)
+        return sorted(asking, key=lambda node: node.base in slurm_nodes.TAKEN)
 
     def ask(self, tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> None:
         job, asked = f"envcheck-{secrets.token_hex(6)}", self.members.asked

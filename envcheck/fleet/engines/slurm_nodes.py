@@ -31,7 +31,7 @@ _CLOSED = frozenset({
     "reboot_issued", "powered_down", "powering_down",
 })  # fmt: skip
 _DRAINED = frozenset({"drained", "draining"})
-_TAKEN = frozenset({"allocated", "completing", "mixed"})
+TAKEN = frozenset({"allocated", "completing", "mixed"})  # jobs run there now
 _COUNT = re.compile(r"[0-9]{1,6}")  # of GPUs
 _NO_REASON = frozenset({"", "none", "(null)", "Unknown"})
 
@@ -61,11 +61,6 @@ class SlurmNodeState(NamedTuple):
     @property
     def is_drained(self) -> bool:
         return self.base in _DRAINED
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether jobs run there now."""
-        return self.base in _TAKEN
 
 
 def nodes(text: str) -> list[SlurmNodeState]:
