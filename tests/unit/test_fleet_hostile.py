@@ -13,7 +13,7 @@ import pytest
 from whole import whole
 
 from envcheck.facts import snapshot as snapshots
-from envcheck.fleet.engines import ansible, outcomes, relay
+from envcheck.fleet.engines import ansible, relay
 from envcheck.fleet.engines.ansible import Event
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.rollout import planning
@@ -35,8 +35,8 @@ def test_what_a_machine_says_is_kept_bounded_and_printable() -> None:
         b"\x1b]0;x\x07" * 100_000,
         b"@%s old \xff" % b"z" * 9000,
     ):
-        found = outcomes.of_relayed(relay.read(answer, COOKIE, 1000), 60.0)
-        assert found is not None and len(found[1]) < 300 and found[1].isprintable()
+        found = relay.read(answer, COOKIE, 60.0, limit=1000)
+        assert isinstance(found, tuple) and len(found[1]) < 300 and found[1].isprintable()
 
 
 def events(*lines: bytes) -> list[Event]:

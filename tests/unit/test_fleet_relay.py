@@ -8,7 +8,6 @@ import gzip
 import pytest
 
 from envcheck.fleet.engines import Asked, relay
-from envcheck.fleet.engines.outcomes import of_relayed
 
 COOKIE = "envcheck-0123"
 
@@ -21,9 +20,8 @@ def packed(output: bytes, code: int = 0, printed: str = "") -> bytes:
 
 
 def test_an_answer_is_found_among_what_others_print() -> None:
-    found = relay.read(b"Welcome!\r\n" + packed(b'{"a": 1}') + b"bye\n", COOKIE, 100)
-    assert (found.outcome, found.code, found.output) == ("exited", 0, b'{"a": 1}')
-    assert of_relayed(found, 60) is None
+    answer = b"Welcome!\r\n" + packed(b'{"a": 1}') + b"bye\n"
+    assert relay.read(answer, COOKIE, 60.0, limit=100) == b'{"a": 1}'
 
 
 @pytest.mark.parametrize(
@@ -49,12 +47,11 @@ def test_an_answer_is_found_among_what_others_print() -> None:
 def test_what_is_no_snapshot_is_told_with_its_reason(
     answer: bytes, outcome: str, reason: str
 ) -> None:
-    assert of_relayed(relay.read(answer, COOKIE, 1000), 60.0) == (outcome, reason)
+    assert relay.read(answer, COOKIE, 60.0, limit=1000) == (outcome, reason)
 
 
 def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
-    found = relay.read(packed(bytes(50_000_000)), COOKIE, 1000)
-    assert found.outcome == "flooded" and found.output == b""
+    assert relay.read(packed(bytes(50_000_000)), COOKIE, 60.0, limit=1000) == relay.FLOODED
 
 
 def test_the_command_quotes_what_it_is_given() -> None:

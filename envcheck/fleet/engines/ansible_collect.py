@@ -98,13 +98,12 @@ class _Collecting:
                 path.unlink()
             except OSError as error:
                 return "unreadable", f"its answer: {error.strerror}"
-            relayed = relay.read(answer, self._cookie)
-            return outcomes.of_relayed(relayed, deadline, reply.words, reply.rc) or relayed.output
+            return relay.read(answer, self._cookie, deadline, reply.words, reply.rc)
         if reply.endless:
-            return outcomes.of_relayed(relay.Relayed("flooded"), deadline) or b""
+            return relay.FLOODED
         # ansible-core 2.14 has no flag for it
         if event.timed_out or "in the expected time frame" in event.words:
-            return "timed-out", f"no answer within {deadline:g} s"
+            return relay.late(deadline)
         otherwise: Outcome = "unreachable" if event.state == "unreachable" else "failed"
         return outcomes.of_words(event.words, otherwise)
 

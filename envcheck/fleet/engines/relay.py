@@ -13,10 +13,10 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
 
 from ...facts.snapshot import LIMIT
-from . import Asked
+from ..folder import Outcome
+from . import Asked, outcomes
 
 LARGEST = 16 << 20  # bytes of an answer on its way, packed; a Snapshot takes some ten thousand
 _GRACE = 5.0  # seconds between asking what runs there to end, and killing it
@@ -28,42 +28,50 @@ _WORDS = 4000  # bytes of standard error, or of what came instead of an answer
 _FILES = Path(__file__).parent.parent / "ansible_content" / "roles" / "envcheck" / "files"
 
 
-class Relayed(NamedTuple):
-    """What came of a script on a machine. outcome: "exited" (whatever its code), "timed-out", "flooded";
-    "none": there is no Python; "damaged"; "garbled": none of the marks came. words: of its standard error,
-    or what came in place of an answer."""
-
-    outcome: str
-    code: int | None = None
-    output: bytes = b""
-    words: str = ""
+FLOODED: tuple[Outcome, str] = ("unreadable", "the answer is longer than a Snapshot may be")
 
 
-def read(answer: bytes, cookie: str, limit: int = LIMIT) -> Relayed:
-    """What came back from a machine, which may be anything. ``limit``: bytes that are unpacked at most."""
+def late(deadline: float) -> tuple[Outcome, str]:
+    return "timed-out", f"no answer within {deadline:g} s"
+
+
+def read(
+    answer: bytes,
+    cookie: str,
+    deadline: float,
+    errors: str = "",
+    code: int | None = None,
+    limit: int = LIMIT,
+) -> bytes | tuple[Outcome, str]:
+    """The JSON that came back from a machine; or, of anything else, what became of the machine, and why.
+    errors, code: of the connection. limit: bytes that are unpacked at most."""
     mark = b"@%s " % cookie.encode()
-    for kind in ("timed-out", "none"):
-        if mark + kind.encode() in answer:
-            return Relayed(kind)
+    if mark + b"timed-out" in answer:
+        return late(deadline)
+    if mark + b"none" in answer:
+        return "failed", "there is no python3"
     if len(answer) >= LARGEST:
-        return Relayed("flooded")
+        return FLOODED
     if mark not in answer:
-        return Relayed("garbled", words=_text(answer))
+        return outcomes.of_garbage(f"{_text(answer)}\n{errors}", code)
     _, _, rest = answer.partition(mark + b"begin")
     packed, _, rest = rest.partition(mark + b"end")
     words, over, _ = rest.partition(mark + b"over")
     unpacker = zlib.decompressobj(31)  # of gzip
     try:
         output = unpacker.decompress(base64.b64decode(packed), limit + 1)
-        errors, _, code = _text(words).rpartition("\n")
-        status = int(code) if over else None
+        said, _, status = _text(words).rpartition("\n")
+        ended = int(status) if over else None
     except (ValueError, zlib.error):
-        return Relayed("damaged", words="the answer is damaged")
+        return "unreadable", "the answer is damaged"
     if len(output) > limit:
-        return Relayed("flooded")
-    if status is None or not unpacker.eof:
-        return Relayed("damaged", words="the answer is cut off")
-    return Relayed("exited", status, output, errors)
+        return FLOODED
+    if ended is None or not unpacker.eof:
+        return "unreadable", "the answer is cut off"
+    if ended:
+        last = outcomes.last(said).removeprefix("envcheck-collector: ")
+        return "failed", last or f"the collector exited with status {ended}"
+    return output if output.startswith(b"{") else outcomes.of_garbage(_text(output), 0)
 
 
 def _text(words: bytes) -> str:

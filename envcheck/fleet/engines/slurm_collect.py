@@ -14,7 +14,7 @@ from typing import Any
 from ... import plugins, scratch, single_file
 from ...install import processes
 from ..folder import Outcome
-from . import outcomes, relay, slurm, slurm_nodes
+from . import relay, slurm, slurm_nodes
 from .collecting import ENDED, Members
 from .slurm import SlurmQuestion, SlurmTools
 from .slurm_nodes import SlurmNodeState
@@ -82,22 +82,21 @@ class _SlurmRun:
             )
 
     def _ended(self, node: SlurmNodeState, result: Any) -> None:
-        if slurm.mark(self._cookie).encode() not in result.stdout.splitlines():
-            self._put(node, *slurm.not_started(node, result, self._question))
-            return
-        relayed = relay.read(result.stdout, self._cookie)
-        if result.outcome == "timeout":
-            relayed = relay.Relayed("timed-out")
-        elif relayed.outcome == "garbled":
-            own = relayed.words.rpartition(slurm.mark(self._cookie))[2].strip()
-            relayed = relayed._replace(words=own or slurm.srun_words(result.stderr))
-        found = outcomes.of_relayed(relayed, self.members.asked.deadline, code=result.code)
-        if relayed.outcome in ("damaged", "garbled"):
-            found = slurm.lost(result) or found
-        if found is not None:
-            self._put(node, *found)
+        mark, deadline = slurm.mark(self._cookie).encode(), self.members.asked.deadline
+        _, reached, answer = result.stdout.partition(mark + b"\n")
+        found: bytes | tuple[Outcome, str]
+        if not reached:
+            found = slurm.not_started(node, result, self._question)
+        elif result.outcome == "timeout":
+            found = relay.late(deadline)
         else:
-            self.members.keep(node.name, slurm_nodes.groups(node), relayed.output)
+            words = "" if answer.strip() else slurm.srun_words(result.stderr)
+            found = relay.read(answer, self._cookie, deadline, words, result.code)
+            found = found if isinstance(found, bytes) else slurm.lost(result) or found
+        if isinstance(found, bytes):
+            self.members.keep(node.name, slurm_nodes.groups(node), found)
+        else:
+            self._put(node, *found)
 
     def _put(self, node: SlurmNodeState, outcome: Outcome, reason: str) -> None:
         self.members.put(node.name, slurm_nodes.groups(node), outcome, reason)
