@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -15,16 +19,18 @@ from msgspec.structs import replace
 
 from .. import safe_text, scratch
 from ..attributes.model import Attribute
+from ..checks.registry import all_checks
 from ..exit_codes import CouldNotLook, UsageError
 from ..facts.profile import Profile
+from ..facts.sharing import ManySnapshots
 from ..install import processes
 from ..invocation import own_python
 from .folder import FleetFolder, Member
-from .judging import ToJudge, unanswered, unreadable
+from .judging import ToJudge, judge_files, unanswered, unreadable
 from .model import JudgedMachine
 
-READY = b"ready"
-NO_PAGE = 73  # the exit status of a process that cannot write a page
+_READY = b"ready"
+_NO_PAGE = 73  # the exit status of a process that cannot write a page
 # A process of their own costs as much as judging so many machines.
 _WORTH_A_PROCESS = 16
 
@@ -33,17 +39,57 @@ DEADLINE = 120.0
 _EVER = 7 * 86400.0
 _WRITES = 1 << 34  # bytes of all answers of a process
 _PAUSE = 0.01
+# Bytes of address space: a hostile Snapshot of 64 MiB, decoded, must not take the machine's memory.
+_MEMORY = 3 << 30
+_LONGEST = 1 << 19  # bytes of a judged machine: with sixteen GPUs it has a third of that
 _WORDS = ("key", "words", "unit", "device", "under")  # of a rate
 
-_START = "from envcheck.fleet import worker\nworker.main()\n"
+_START = "from envcheck.fleet import workers\nworkers.judge()\n"
 
 
-class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
+class _Task(msgspec.Struct, frozen=True, kw_only=True):
     """What a process reads on its standard input."""
 
     work: list[ToJudge]
     pages: str | None = None
     profile: Profile | None = None
+
+
+def judge() -> None:
+    """Of such a process: judge its machines, and write a line for each."""
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=_Task)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    with suppress(ValueError):  # there is a lower limit already
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, hard))
+    all_checks()
+    many = ManySnapshots()
+    gc.freeze()
+    _write(_READY)
+    pages = Path(task.pages) if task.pages else None
+    for work in task.work:
+        try:
+            machine = judge_files(work, many, task.profile, pages)
+        except OSError as error:
+            sys.stderr.write(f"{pages}: {error.strerror or error}\n")
+            sys.exit(_NO_PAGE)
+        _write(_encoded(machine, work))
+
+
+def _encoded(machine: JudgedMachine, work: ToJudge) -> bytes:
+    try:
+        line = msgspec.json.encode(machine)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        reason = "it contains text that is not Unicode"
+    else:
+        if len(line) <= _LONGEST:
+            return line
+        reason = f"its findings and facts are larger than {_LONGEST >> 10} KiB"
+    return msgspec.json.encode(unreadable(work.member, reason))
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def judged(
@@ -80,7 +126,7 @@ def side_by_side(
     """The judged machines, in the order of the work; ``count`` processes do it."""
     if not work:
         return
-    task = JudgeTask(work=[], pages=None if pages is None else str(pages), profile=profile)
+    task = _Task(work=[], pages=None if pages is None else str(pages), profile=profile)
     with scratch.directory() as folder:
         shares = [
             _Share(folder / f"{n}.json", task, dict(list(enumerate(work))[n::count]))
@@ -116,7 +162,7 @@ def _in_order(shares: Sequence[_Share], count: int, deadline: float) -> Iterator
 class _Share:
     """Some of the machines, and the process that judges them: another one where that has died."""
 
-    def __init__(self, file: Path, task: JudgeTask, work: dict[int, ToJudge]) -> None:
+    def __init__(self, file: Path, task: _Task, work: dict[int, ToJudge]) -> None:
         self._file, self._task, self._work = file, task, work
         self._open = deque(work)
         self._deaths: Counter[int] = Counter()
@@ -140,7 +186,7 @@ class _Share:
             self._last = time.monotonic()
             for line in text[: text.rfind(b"\n") + 1].splitlines():
                 if not self._ready:
-                    self._ready = line == READY
+                    self._ready = line == _READY
                     continue
                 yield self._open.popleft(), msgspec.json.decode(line, type=JudgedMachine)
             if ended:
@@ -152,7 +198,7 @@ class _Share:
 
     def _after(self, result: Any) -> Iterator[tuple[int, JudgedMachine]]:
         """Go on with another process: the machine at which one ended is tried once more."""
-        if self._ready and result.code == NO_PAGE:
+        if self._ready and result.code == _NO_PAGE:
             raise UsageError(f"a page cannot be written: {safe_text.one_line(result.tail(1))}")
         self._failed += not self._ready
         own_fault = not self._ready and result.outcome == "exited" and result.code >= 0

@@ -57,7 +57,7 @@ def test_a_killed_process_costs_nothing(folder: FleetFolder) -> None:
 
 
 # What a Snapshot that kills its reader does, put below the process that judges.
-_IMPORT = "from envcheck.fleet import worker\n"
+_IMPORT = "from envcheck.fleet import workers\n"
 _DEADLY = """
 import os, time
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_a_snapshot_that_kills_its_reader_costs_itself_alone(
 def test_one_that_needs_too_much_memory_costs_itself_alone(
     folder: FleetFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limited = f"{_IMPORT}worker._MEMORY = 200 << 20\n"
+    limited = f"{_IMPORT}workers._MEMORY = 200 << 20\n"
     monkeypatch.setattr(workers, "_START", workers._START.replace(_IMPORT, limited))
     text = snapshots.dump(whole()).decode()
     many = ",".join(f'"a{n}":{{}}' for n in range(3_000_000))

@@ -13,7 +13,7 @@ WRITERS = {
     "cli/messages.py",
     "__main__.py",  # words of its own alone
     "install/pythons/probe_script.py",  # its answer, which envcheck reads
-    "fleet/worker.py",  # its answers, which envcheck reads
+    "fleet/workers.py",  # its answers, which envcheck reads
     "install/start/container.py",  # through safe_text, in the container
 }
 
