@@ -13,7 +13,8 @@ from .model import AttributeOutlier, Change, JudgedMachine, MachineChange, RateO
 _WORST_FIRST: tuple[Change, ...] = get_args(Change)
 _STATES: tuple[State, ...] = get_args(State)
 
-_Faults = dict[str, dict[str, str]]  # {machine: {what is the same each time: its words}}
+# A machine, and {what is the same each time: its words}, the worst first.
+_Looked = tuple[JudgedMachine, dict[str, str]]
 
 
 class Compared(NamedTuple):
@@ -27,32 +28,24 @@ class Compared(NamedTuple):
 
 def changes(before: Compared, after: Compared) -> list[MachineChange]:
     """Machines that came or went, and those whose state, problems or outliers are others than before."""
-    old = {machine.name: machine for machine in before.machines}
-    new = {machine.name: machine for machine in after.machines}
-    had, has = _faults(before), _faults(after)
+    old, new = _faults(before), _faults(after)
     found = [
         change
         for name in sorted(old.keys() | new.keys())
-        for change in _of_machine(
-            name, old.get(name), new.get(name), had.get(name, {}), has.get(name, {})
-        )
+        for change in _of_machine(name, old.get(name), new.get(name))
     ]
     return sorted(found, key=lambda change: _WORST_FIRST.index(change.kind))
 
 
-def _of_machine(
-    name: str,
-    before: JudgedMachine | None,
-    after: JudgedMachine | None,
-    had: dict[str, str],
-    has: dict[str, str],
-) -> Iterator[MachineChange]:
-    if after is None:
+def _of_machine(name: str, old: _Looked | None, new: _Looked | None) -> Iterator[MachineChange]:
+    if new is None:
         yield MachineChange(machine=name, kind="gone")
         return
-    if before is None:
+    after, has = new
+    if old is None:
         yield MachineChange(machine=name, kind="new", problems=[*has.values()])
         return
+    before, had = old
     silent = before.answer != "answered", after.answer != "answered"
     if any(silent):
         if silent[0] != silent[1]:
@@ -73,13 +66,14 @@ def _of_machine(
 def first_seen(now: Compared, earlier: Iterable[Compared]) -> Compared:
     """With the time of the earliest Snapshot since which each problem and outlier was in all. Where a machine
     did not answer, nothing is known of that time."""
-    times = {one.name: dict.fromkeys(faults, one.collected_at) for one, faults in _of_each(now)}
-    going = {name: {*seen} for name, seen in times.items()}
-    for look in sorted(earlier, key=_time, reverse=True):
-        for one, faults in _of_each(look):
-            if one.answer == "answered" and one.name in going:
-                going[one.name] &= faults.keys()
-                times[one.name].update(dict.fromkeys(going[one.name], one.collected_at))
+    seen = _faults(now).items()
+    times = {name: dict.fromkeys(faults, one.collected_at) for name, (one, faults) in seen}
+    going = {name: {*faults} for name, faults in times.items()}
+    for look in sorted(earlier, key=_latest, reverse=True):
+        for name, (one, faults) in _faults(look).items():
+            if one.answer == "answered" and name in going:
+                going[name] &= faults.keys()
+                times[name].update(dict.fromkeys(going[name], one.collected_at))
     machines = [
         replace(
             one, problems=[replace(p, first_seen=times[one.name][p.kind]) for p in one.problems]
@@ -94,31 +88,23 @@ def first_seen(now: Compared, earlier: Iterable[Compared]) -> Compared:
     return Compared(machines, differing, slow, now.splits)
 
 
-def _time(look: Compared) -> str:
+def _latest(look: Compared) -> str:
     return max((one.collected_at for one in look.machines), default="")
 
 
-def _of_each(look: Compared) -> Iterator[tuple[JudgedMachine, dict[str, str]]]:
-    faults = _faults(look)
-    for machine in look.machines:
-        yield machine, faults.get(machine.name, {})
-
-
-def _faults(look: Compared) -> _Faults:
-    """The worst first."""
-    found: _Faults = {}
+def _faults(look: Compared) -> dict[str, _Looked]:
+    found: dict[str, _Looked] = {}
     for machine in look.machines:
         worst_first = sorted(machine.problems, key=lambda one: (one.level != "fail", one.code))
-        found[machine.name] = {
-            one.kind: f"{one.code} {one.headline or one.title}" for one in worst_first
-        }
+        words = {one.kind: f"{one.code} {one.headline or one.title}" for one in worst_first}
+        found[machine.name] = machine, words
     for slow in look.slow:
         for kind in _kinds(slow):
-            found[slow.machine][kind] = f"{kind}: {slow.below:.1%} below the median"
+            found[slow.machine][1][kind] = f"{kind}: {slow.below:.1%} below the median"
     for one in look.differing:
         devices = f"{', '.join(one.devices[:4])}: " if one.devices else ""
-        words = f"{devices}{one.words} {one.value or 'none'}, usual is {one.usual or 'none'}"
-        found[one.machine][_kind(one)] = words
+        usual = f"{one.words} {one.value or 'none'}, usual is {one.usual or 'none'}"
+        found[one.machine][1][_kind(one)] = devices + usual
     return found
 
 
