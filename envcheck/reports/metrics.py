@@ -28,13 +28,13 @@ class Sample(NamedTuple):
     labels: Mapping[str, str] = NO_LABELS
 
 
-class _Families(Collector):
+class Families(Collector):
     def __init__(self, families: Iterable[tuple[str, Sequence[Sample]]]) -> None:
-        self._families = families
+        self.families = families
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         described = {row["name"]: row for row in table("metrics")}
-        for name, samples in self._families:
+        for name, samples in self.families:
             row = described[name]
             metric = GaugeMetricFamily(f"envcheck_{name}", row["help"], unit=row["unit"])
             # A parser refuses the same labels a second time.
@@ -48,7 +48,7 @@ class _Families(Collector):
 def render(families: Iterable[tuple[str, Sequence[Sample]]]) -> str:
     """The text of families: a name of metrics.csv, and its samples. Those without a sample are omitted."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(list(families)))
+    registry.register(Families(list(families)))
     return generate_latest(registry).decode()  # type: ignore[no-any-return,no-untyped-call]
 
 

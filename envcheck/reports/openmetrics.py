@@ -17,10 +17,10 @@ from .results import ReportedResult
 
 
 def render(report: Report) -> str:
-    return metrics.render(_families(report))
+    return metrics.render(families(report))
 
 
-def _families(report: Report) -> Iterator[tuple[str, Sequence[Sample]]]:
+def families(report: Report) -> Iterator[tuple[str, Sequence[Sample]]]:
     machine = report.machine
     version = {"version": report.envcheck, "simulated": "yes" if report.simulated else ""}
     yield "build_info", [Sample(1, version)]

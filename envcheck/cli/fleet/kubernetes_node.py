@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...findings.states import State
     from ...fleet.kubernetes.api import KubernetesNodes
     from ...fleet.kubernetes.health import NodeHealth
-    from ...fleet.kubernetes.metrics import LatestReport
+    from ...reports.metrics import Families
 
 AGAIN = 60.0  # seconds, after Kubernetes gave no answer
 _CODES: dict[State, ExitCode] = {"broken": ExitCode.PROBLEMS, "silent": ExitCode.COULD_NOT_LOOK}
@@ -51,15 +51,16 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ...fleet.kubernetes import api, metrics
+    from ...reports.metrics import Families
 
     asks = arguments.conditions or arguments.taint
     if asks and not arguments.node:
         raise UsageError("--conditions and --taint need --node NAME, or NODE_NAME")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     nodes = api.connect() if asks else None
-    latest = metrics.LatestReport()
+    latest = Families([])
     if arguments.metrics:
-        latest.serve(arguments.metrics)
+        metrics.serve(latest, arguments.metrics)
     while not arguments.once:
         try:
             _report(arguments, nodes, latest)
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(
-    arguments: argparse.Namespace, nodes: KubernetesNodes | None, latest: LatestReport
+    arguments: argparse.Namespace, nodes: KubernetesNodes | None, latest: Families
 ) -> NodeHealth:
     """Look once, and say so wherever the arguments ask for."""
     from ...fleet.kubernetes.api import has_gpus
@@ -93,14 +94,15 @@ def _report(
     return health
 
 
-def _look(directory: str | None, latest: LatestReport) -> NodeHealth:
-    """Look at this node; envcheck's own failure is a state of its own."""
+def _look(directory: str | None, latest: Families) -> NodeHealth:
+    """Look at this node; envcheck's own failure is a state of its own, without metrics."""
     from msgspec import structs
 
     from ... import collection
     from ...checks.engine import diagnose
     from ...facts import snapshot as snapshots
     from ...fleet.kubernetes import health
+    from ...reports import openmetrics
     from ...reports.model import build
 
     parts: dict[str, str | bytes] = {}
@@ -108,10 +110,10 @@ def _look(directory: str | None, latest: LatestReport) -> NodeHealth:
         snapshot = collection.collect().snapshot
         report = build(snapshot, diagnose(snapshot, health.CHECKS, []))
         found = health.judge(report)
-        latest.report = structs.replace(report, status=found.state)
+        latest.families = [*openmetrics.families(structs.replace(report, status=found.state))]
         parts["snapshot.json"] = snapshots.dump(snapshot)
     except CouldNotLook as error:
-        latest.report = None
+        latest.families = []
         found = health.NodeHealth("silent", str(error))
     for kind, problem in found.conditions().items():
         parts[kind] = f"{problem} {time.time():.0f} {found.state}: {found.sentence}\n"
