@@ -36,11 +36,8 @@ class CallbackModule(CallbackBase):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._play = None
-        self._file = os.open(
-            os.environ["ENVCHECK_EVENTS"],
-            os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC,
-            0o600,
-        )
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(os.environ["ENVCHECK_EVENTS"], flags, 0o600)
 
     def set_options(self, *args, **kwargs):
         pass  # it has none
@@ -63,18 +60,11 @@ class CallbackModule(CallbackBase):
         manager = play.get_variable_manager()
         hosts = manager._inventory.get_hosts(play.hosts, order=play.order)
         for host in hosts:
-            groups = sorted(
-                str(group.name)
-                for group in host.get_groups()
-                if group.name not in ("all", "ungrouped")
-            )
-            places = {}
+            groups = {str(group.name) for group in host.get_groups()} - {"all", "ungrouped"}
             variables = manager.get_vars(play=play, host=host, include_hostvars=False)
-            for name in PLACES:
-                value = variables.get(name)
-                if isinstance(value, str) and "{{" not in value:
-                    places[name] = str(value)
-            self._tell("host", host=str(host.name), groups=groups, places=places)
+            found = {name: variables.get(name) for name in PLACES}
+            places = {n: str(v) for n, v in found.items() if isinstance(v, str) and "{{" not in v}
+            self._tell("host", host=str(host.name), groups=sorted(groups), places=places)
         self._tell("play", hosts=len(hosts))
 
     def v2_runner_on_start(self, host, task):
@@ -86,10 +76,8 @@ class CallbackModule(CallbackBase):
         host = getattr(result, "host", None) or result._host
         answer = found.get("envcheck")
         answer = dict(answer) if isinstance(answer, dict) else {}
-        words = ""
-        if state in ("failed", "unreachable"):
-            words = [found.get("msg"), found.get("stderr"), found.get("module_stderr")]
-            words = "\n".join(str(one) for one in words if one)
+        names = ("msg", "stderr", "module_stderr") if state in ("failed", "unreachable") else ()
+        words = "\n".join(str(found[name]) for name in names if found.get(name))
         if words or answer.get("words"):
             hidden = self._secrets(host)
             words = _without(words, hidden)[-LONGEST:]
@@ -127,9 +115,10 @@ class CallbackModule(CallbackBase):
                 text = str(value)
             except Exception:
                 continue
+            secret = kind in _VAULTED or any(word in str(name).lower() for word in _SECRET)
             if name in ("ansible_host", "ansible_ssh_host"):
                 found[text] = str(host.name)
-            elif len(text) > 2 and (kind in _VAULTED or _is_secret(str(name))):
+            elif secret and len(text) > 2:
                 found[text] = _MASK
         return sorted(found.items(), key=lambda pair: -len(pair[0]))
 
@@ -141,10 +130,6 @@ def _line(event, what):
 
 def _json(value):
     return json.dumps(value, ensure_ascii=False)
-
-
-def _is_secret(name):
-    return any(word in name.lower() for word in _SECRET)
 
 
 def _without(text, hidden):
