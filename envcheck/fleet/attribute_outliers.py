@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ _LOOKED = {"settings": "target"}
 _KEYS = {f"{name}.{key.name}": key for name, section in SECTIONS.items() for key in section.keys}
 
 _Values = dict[str, list[tuple[str, str]]]  # {machine: [(device, value)]}, of one key
+_About = dict[str, Any]  # product, key and words of an outlier or a split
 
 
 def attribute_outliers(
@@ -53,17 +55,8 @@ def attribute_outliers(
         if lead is not None:
             also[lead].append(key)
             continue
-        blank = AttributeOutlier(
-            machine="",
-            product=product,
-            key=key,
-            words=words[key],
-            value="",
-            usual="",
-            agree=0,
-            of=0,
-        )
-        found, camps = _outliers(blank, differing[key], whole[key])
+        about = {"product": product, "key": key, "words": words[key]}
+        found, camps = _outliers(about, differing[key], whole[key])
         if (camps or (found and key == _DRIVER)) and len(also) < _LEADS:
             also[key] = []
         outliers += [_explained(one, problems[one.machine]) for one in found]
@@ -83,12 +76,12 @@ def _following(keys: Sequence[str], words: Mapping[str, str]) -> list[str]:
 
 
 def _outliers(
-    blank: AttributeOutlier, values: _Values, whole: Mapping[str, str]
+    about: _About, values: _Values, whole: Mapping[str, str]
 ) -> tuple[list[AttributeOutlier], list[Split]]:
-    found = _unusual(blank, values)
+    found = _unusual(about, values)
     if found is None:
-        return _split(blank, whole, *_CAMP)
-    others, camps = _split(blank, whole, *_GROUP) if _moves(blank.key) else ([], [])
+        return _split(about, whole, *_CAMP)
+    others, camps = _split(about, whole, *_GROUP) if _moves(about["key"]) else ([], [])
     return (others, camps) if camps else (found, [])
 
 
@@ -146,13 +139,13 @@ def _differing(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
     }
 
 
-def _unusual(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier] | None:
+def _unusual(about: _About, values: _Values) -> list[AttributeOutlier] | None:
     """None: there is no usual value, neither of all devices nor of those at one place."""
     figures = [(name, *pair) for name, pairs in values.items() for pair in pairs]
     usual, agree = Counter(value for _, _, value in figures).most_common(1)[0]
     clear = len(figures) >= FEW and agree >= MAJORITY * len(figures)
     few = len(values) < FEW
-    if few and not (clear and blank.key.startswith("gpus.")):
+    if few and not (clear and about["key"].startswith("gpus.")):
         return []  # adapters of one machine may be of several kinds; its GPUs are one product
     places = together(("" if few else figure[1], figure) for figure in figures)
     found: dict[tuple[str, str, str], tuple[int, int, list[str]]] = {}
@@ -168,8 +161,8 @@ def _unusual(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier]
             if value != here:
                 found.setdefault((name, value, here), (*agreed, []))[2].append(device)
     return [
-        replace(
-            blank, machine=name, value=value, usual=here, agree=count, of=of,
+        AttributeOutlier(
+            **about, machine=name, value=value, usual=here, agree=count, of=of,
             devices=[*filter(None, devices)], per="device" if any(devices) else "machine",
         )
         for (name, value, here), (count, of, devices) in found.items()
@@ -177,7 +170,7 @@ def _unusual(blank: AttributeOutlier, values: _Values) -> list[AttributeOutlier]
 
 
 def _split(
-    blank: AttributeOutlier, whole: Mapping[str, str], least: int, share: float
+    about: _About, whole: Mapping[str, str], least: int, share: float
 ) -> tuple[list[AttributeOutlier], list[Split]]:
     """The camps that machines are in, and those outside."""
     camps = together((value, name) for name, value in whole.items())
@@ -187,14 +180,12 @@ def _split(
     if total < FEW or not 2 <= len(large) <= _CAMPS or inside < _TOGETHER * total:
         return [], []
     usual = " or ".join(value or "none" for value in large)
-    outside = replace(blank, usual=usual, agree=inside, of=total)
     others = [
-        replace(outside, machine=name, value=value)
+        AttributeOutlier(**about, machine=name, value=value, usual=usual, agree=inside, of=total)
         for name, value in whole.items()
         if value not in large
     ]
-    camp = Split(product=blank.product, key=blank.key, words=blank.words, camps=camps_of(large))
-    return others, [camp]
+    return others, [Split(**about, camps=camps_of(large))]
 
 
 def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:

@@ -64,7 +64,6 @@ def shared_faults(
 
 def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> list[_Fault]:
     faults: dict[tuple[str, str], _Fault] = {}
-    products: dict[str, set[str]] = {}
     product_of: dict[str, str] = {}
 
     def add(fault: _Fault, key: str, name: str) -> None:
@@ -72,7 +71,6 @@ def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> l
 
     for machine in machines:
         if machine.answer == "answered" or machine.problems:
-            products.setdefault(machine.product, set()).add(machine.name)
             product_of[machine.name] = machine.product
         if machine.answer not in ("answered", "not-asked"):
             words = _SILENT.get(machine.answer, "did not answer")
@@ -87,7 +85,8 @@ def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> l
         if fault.about == "silence":
             fault.among = {machine.name for machine in machines}
         else:
-            fault.among = set().union(*(products[product_of[name]] for name in fault.having))
+            products = {product_of[name] for name in fault.having}
+            fault.among = {name for name, product in product_of.items() if product in products}
     return list(faults.values())
 
 

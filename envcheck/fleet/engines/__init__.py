@@ -16,13 +16,12 @@ from ..folder import Member
 
 class Asked(NamedTuple):
     """What is asked of each machine. arguments: of the one-file collector: ``["--level", "quick",
-    "--target", "/opt/tf"]``. deadline: seconds that a machine may take, once it was reached. python: the
-    interpreter there. for_each: the arguments name the machine and all that are asked, as NAME and PEERS,
-    which the engine fills in. afterwards: a command for the machine's shell, whose output follows."""
+    "--target", "/opt/tf"]``. deadline: seconds that a machine may take, once it was reached. for_each:
+    the arguments name the machine and all that are asked, as NAME and PEERS, which the engine fills in.
+    afterwards: a command for the machine's shell, whose output follows."""
 
     arguments: Sequence[str]
     deadline: float
-    python: str = "python3"
     for_each: bool = False
     afterwards: str = ""
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple
 
 from ... import safe_text
@@ -143,7 +142,7 @@ def command(
             words.append(f"--gres=gpu:{node.gpus}")
     words += question.options
     words += ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node.name}", f"--job-name={job}"]
-    there = relay.shell(quote(asked.python), asked, cookie)
+    there = relay.shell("python3", asked, cookie)
     return [*words, "sh", "-c", f"echo {mark(cookie)}; {there}"]
 
 
