@@ -76,11 +76,7 @@ class _Collecting:
             if event.action not in ("", ASK):
                 return  # the list of the machines, which no machine is asked for
             groups = self._members.found[event.host].groups
-            found = self._outcome(event)
-            if isinstance(found, bytes):
-                self._members.keep(event.host, groups, found)
-            else:
-                self._members.put(event.host, groups, *found)
+            self._members.take(event.host, groups, self._outcome(event))
 
     def _outcome(self, event: Event) -> bytes | tuple[Outcome, str]:
         """The Snapshot, or why there is none."""

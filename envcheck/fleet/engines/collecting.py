@@ -30,6 +30,15 @@ class Members:
     ) -> None:
         self.set(Member(name=name, outcome=outcome, reason=reason, groups=groups))
 
+    def take(
+        self, name: str, groups: list[tuple[str, str]], found: bytes | tuple[Outcome, str]
+    ) -> None:
+        """found: what was answered, or why nothing was."""
+        if isinstance(found, bytes):
+            self.keep(name, groups, found)
+        else:
+            self.put(name, groups, *found)
+
     def tick(self) -> None:
         """Called while machines are asked; what it raises ends that."""
 

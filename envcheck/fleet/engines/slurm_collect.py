@@ -7,7 +7,7 @@ scancel.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...install import processes
 from ..folder import Outcome
 from . import relay, slurm, slurm_nodes
 from .collecting import ENDED, Members
-from .slurm import SlurmQuestion, SlurmTools
+from .slurm import SlurmQuestion
 from .slurm_nodes import SlurmNodeState
 
 
@@ -29,74 +29,55 @@ def ask(
     """Ask every node that Slurm gives what ``members.asked`` says, as of ansible_collect; no job stays.
     Raises UsageError, CouldNotLook."""
     slurm.refuse_ours(question.options)
-    tools = slurm.find(environ)
-    nodes = slurm.chosen(tools, question)
-    run = _SlurmRun(members, question)
-    asking = run.sort_out(nodes)
+    tools, asked = slurm.find(environ), members.asked
+    nodes, asking = slurm.chosen(tools, question), []
+    for node in nodes:
+        found = slurm_nodes.closed(node)
+        asking += [] if found else [node]
+        members.put(node.name, slurm_nodes.groups(node), *(found or ("not-asked", ENDED)))
+    asking.sort(key=lambda node: node.base in slurm_nodes.TAKEN)  # to be waited for, perhaps: last
     say(f"asking {len(asking)} of {len(nodes)} nodes by {tools.version()}")
-    run.ask(tools, asking)
+    job, cookie = f"envcheck-{secrets.token_hex(6)}", secrets.token_hex(16)
+    peers = [(node.name, node.address or node.name) for node in asking]
+    commands = [
+        slurm.command(tools, node, asked.filled(node.name, peers), question, job, cookie)
+        for node in asking
+    ]
+
+    def ended(number: int, result: Any) -> None:
+        node = asking[number]
+        found = _found(node, result, question, cookie, asked.deadline)
+        members.take(node.name, slurm_nodes.groups(node), found)
+
+    with scratch.directory() as work, ExitStack() as ending:
+        if not tools.is_in_job:  # srun's jobs may wait in the queue, or end at their limit
+            scancel = [str(tools.scancel), f"--name={job}"]
+            ending.callback(processes.run, scancel, deadline=20.0, env=tools.environ)
+        given = work / "collector.py"
+        given.write_bytes(single_file.build_script(plugins.probe_files()))
+        processes.run_many(
+            commands,
+            at_once=question.at_once,
+            env=tools.environ,
+            stdin=given,
+            launch=question.immediate + slurm.LAUNCH,
+            mark=slurm.mark(cookie).encode(),
+            deadline=asked.deadline + relay.MARGIN,
+            limit=relay.LARGEST + (1 << 16),
+            ended=ended,
+            tick=members.tick,
+        )
 
 
-class _SlurmRun:
-    def __init__(self, members: Members, question: SlurmQuestion) -> None:
-        self.members, self._question = members, question
-        self._cookie = secrets.token_hex(16)
-
-    def sort_out(self, nodes: Sequence[SlurmNodeState]) -> list[SlurmNodeState]:
-        """Those that can be asked, those that may have to be waited for last."""
-        asking = []
-        for node in nodes:
-            found = slurm_nodes.closed(node)
-            if found is None:
-                asking.append(node)
-            self._put(node, *(found or ("not-asked", ENDED)))
-        return sorted(asking, key=lambda node: node.base in slurm_nodes.TAKEN)
-
-    def ask(self, tools: SlurmTools, nodes: Sequence[SlurmNodeState]) -> None:
-        job, asked = f"envcheck-{secrets.token_hex(6)}", self.members.asked
-        peers = [(node.name, node.address or node.name) for node in nodes]
-        script = single_file.build_script(plugins.probe_files())
-        commands = [
-            slurm.command(
-                tools, node, asked.filled(node.name, peers), self._question, job, self._cookie
-            )
-            for node in nodes
-        ]
-        with scratch.directory() as work, ExitStack() as ending:
-            if not tools.is_in_job:  # srun's jobs may wait in the queue, or end at their limit
-                scancel = [str(tools.scancel), f"--name={job}"]
-                ending.callback(processes.run, scancel, deadline=20.0, env=tools.environ)
-            given = work / "collector.py"
-            given.write_bytes(script)
-            processes.run_many(
-                commands,
-                at_once=self._question.at_once,
-                env=tools.environ,
-                stdin=given,
-                launch=self._question.immediate + slurm.LAUNCH,
-                mark=slurm.mark(self._cookie).encode(),
-                deadline=asked.deadline + relay.MARGIN,
-                limit=relay.LARGEST + (1 << 16),
-                ended=lambda number, result: self._ended(nodes[number], result),
-                tick=self.members.tick,
-            )
-
-    def _ended(self, node: SlurmNodeState, result: Any) -> None:
-        mark, deadline = slurm.mark(self._cookie).encode(), self.members.asked.deadline
-        _, reached, answer = result.stdout.partition(mark + b"\n")
-        found: bytes | tuple[Outcome, str]
-        if not reached:
-            found = slurm.not_started(node, result, self._question)
-        elif result.outcome == "timeout":
-            found = relay.late(deadline)
-        else:
-            words = "" if answer.strip() else slurm.srun_words(result.stderr)
-            found = relay.read(answer, self._cookie, deadline, words, result.code)
-            found = found if isinstance(found, bytes) else slurm.lost(result) or found
-        if isinstance(found, bytes):
-            self.members.keep(node.name, slurm_nodes.groups(node), found)
-        else:
-            self._put(node, *found)
-
-    def _put(self, node: SlurmNodeState, outcome: Outcome, reason: str) -> None:
-        self.members.put(node.name, slurm_nodes.groups(node), outcome, reason)
+def _found(
+    node: SlurmNodeState, result: Any, question: SlurmQuestion, cookie: str, deadline: float
+) -> bytes | tuple[Outcome, str]:
+    """As of ``relay.read``."""
+    _, reached, answer = result.stdout.partition(f"{slurm.mark(cookie)}\n".encode())
+    if not reached:
+        return slurm.not_started(node, result, question)
+    if result.outcome == "timeout":
+        return relay.late(deadline)
+    words = "" if answer.strip() else slurm.srun_words(result.stderr)
+    found = relay.read(answer, cookie, deadline, words, result.code)
+    return found if isinstance(found, bytes) else slurm.lost(result) or found
