@@ -34,6 +34,7 @@ MEMORY = 3 << 30  # bytes of address space: for a machine that sends without an 
 GRACE = 60  # seconds in which what is ended there puts everything back as it was
 _MARK = "@envcheck "
 _END = re.compile(r"@envcheck end ([0-9]{1,3})\s*\Z")
+_UNDONE = re.compile(r"^@envcheck (back|removed|nothing) ?(.*?)\r?$", re.MULTILINE)
 
 
 class ActionModule(ActionBase):
@@ -98,13 +99,14 @@ class ActionModule(ActionBase):
 
     # The machine.
 
-    def _sh(self, text, what, become=True, **given):
-        """Run a script there, which its shell reads: what it wrote, and its exit status. It ends at the
-        task's deadline, and with the connection: nothing goes on there by itself."""
+    def _sh(self, text, what, *words, become=True, **given):
+        """Run a script there, which its shell reads, with these words as "$@": what it wrote, and its exit
+        status. It ends at the task's deadline, and with the connection: nothing goes on there by itself."""
         limits = {"RUN": secrets.token_hex(8), "LIMIT": int(self._task.timeout or 7200)}
         limits.update(GRACE=GRACE, LATE=_MARK + "late")
         guard = (FILES / "guard.sh").read_text(encoding="utf-8")
         begin = [_assigned(limits), guard, "(", "export ENVCHECK_RUN=$RUN", _assigned(given)]
+        begin.append("set -- " + " ".join(map(quote, words)))
         end = [")", "code=$?; kill $envcheck_guard; wait $envcheck_guard 2>/dev/null", "echo"]
         script = "\n".join([*begin, text, *end, 'echo "%send $code"' % _MARK, ""])
         done = self._low_level_execute_command(
@@ -143,22 +145,16 @@ class ActionModule(ActionBase):
             for word in map(str, arguments.get("arguments") or [])
         ]
         given = {"BUNDLE": place, "KIT": kit, "PYTHON": arguments.get("python") or ""}
-        script = "set -- %s\n%s" % (
-            " ".join(map(quote, words)),
-            (FILES / "install.sh").read_text(encoding="utf-8"),
-        )
-        answer = _envelope(self._sh(script, "look", FIRST="yes", **given))
+        script = (FILES / "install.sh").read_text(encoding="utf-8")
+        answer = _envelope(self._sh(script, "look", *words, FIRST="yes", **given))
         if answer is not None and answer["exit_code"] != 2:  # 2: the packages are no longer there
             return self._done(answer, 0)
         carried = self._carry(bundle, place, listed)
-        done = self._sh(script, "install", FIRST="", **given)
+        done = self._sh(script, "install", *words, FIRST="", **given)
         answer = _envelope(done)
         if answer is None:
-            return {
-                "result": "failed",
-                "exit_code": 3 if done["rc"] in (1, 2) else 4,
-                "words": _last(done) or "envcheck could not be installed there",
-            }
+            code = 3 if done["rc"] in (1, 2) else 4
+            return {"result": "failed", "exit_code": code, "words": _last(done)}
         return self._done(answer, carried, place)
 
     def _done(self, answer, carried, place=""):
@@ -166,9 +162,9 @@ class ActionModule(ActionBase):
         if answer["result"] == "installed":
             lines = [answer["directory"], answer["version"], answer["kept"]]
             keep = 'printf "%s\\n" "$@" >"$HOME/.local/share/envcheck-fleet/rolled-out"'
-            self._sh("set -- %s\n%s" % (" ".join(map(quote, lines)), keep), "remember")
+            self._sh(keep, "remember", *lines)
         if place and done:
-            self._sh("rm -f -- %s/files/*" % quote(place), "clear", become=False)
+            self._sh('rm -f -- "$PLACE"/files/*', "clear", become=False, PLACE=place)
         return dict(answer, result=answer["result"] if done else "failed", carried=carried)
 
     def _place(self, folder):
@@ -185,10 +181,10 @@ class ActionModule(ActionBase):
         sums = "".join("%s  %s\n" % (value, name) for name, value in sorted(listed.items()))
         made = sorted({str(Path(name).parent) for name in listed})
         script = (
-            'cd "$PLACE" && umask 022 && mkdir -p %s && printf %%s "$SUMS" >.sums &&'
+            'cd "$PLACE" && umask 022 && mkdir -p "$@" && printf %s "$SUMS" >.sums &&'
             ' { sha256sum -c .sums 2>/dev/null | grep -v ": OK$"; :; }'
-        ) % " ".join(map(quote, made))
-        done = self._sh(script, "compare", become=False, PLACE=place, SUMS=sums)
+        )
+        done = self._sh(script, "compare", *made, become=False, PLACE=place, SUMS=sums)
         if done["rc"]:
             raise AnsibleError("%s: %s" % (place, _last(done)))
         missing = {line.rpartition(": ")[0] for line in done["stdout"].splitlines()} & {*listed}
@@ -215,14 +211,14 @@ class ActionModule(ActionBase):
     def _undo(self, do):
         script = (FILES / (do + ".sh")).read_text(encoding="utf-8")
         done = self._sh(script, do, NAME=self._task.args.get("environment") or "")
-        for line in done["stdout"].splitlines():
-            result, _, words = line[len(_MARK) :].partition(" ")
-            if line.startswith(_MARK) and result in ("back", "removed", "nothing"):
-                if result == "removed":
-                    self._clear_staging()
-                version = words if result == "back" else ""
-                return {"result": result, "exit_code": 0, "words": words, "version": version}
-        return {"result": "failed", "exit_code": done["rc"] or 4, "words": _last(done)}
+        found = _UNDONE.search(done["stdout"])
+        if not found:
+            return {"result": "failed", "exit_code": done["rc"] or 4, "words": _last(done)}
+        result, words = found.groups()
+        if result == "removed":
+            self._clear_staging()
+        version = words if result == "back" else ""
+        return {"result": result, "exit_code": 0, "words": words, "version": version}
 
     def _clear_staging(self):
         """The bundles' places, which belong to whoever logs in."""
@@ -271,9 +267,8 @@ def _envelope(done):
 
 
 def _text(value):
-    if not isinstance(value, str):
-        raise TypeError("this is no text")
-    return value.encode("utf-8", "replace").decode("utf-8")[:2000]
+    """Raises TypeError for what is none."""
+    return str.encode(value, "utf-8", "replace").decode("utf-8")[:2000]
 
 
 def _assigned(given):
