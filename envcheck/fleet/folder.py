@@ -111,8 +111,9 @@ class FleetFolder:
         self._find_looks({file_name(member.name) for member in roster.members})
         found: dict[str, Member] = {}
         for member in roster.members:
-            twice = member.name in found
-            found[member.name] = unreadable(member, f"it is in {ROSTER} twice") if twice else member
+            twice = {"outcome": "unreadable", "reason": f"it is in {ROSTER} twice"}
+            changes = twice if member.name in found else {}
+            found[member.name] = msgspec.structs.replace(member, **changes)
         return [found[name] for name in hosts.natural(found)]
 
     def _listed(self) -> list[Member]:
@@ -144,10 +145,6 @@ class FleetFolder:
             found = _LOOK.fullmatch(path.stem)
             if found and found[1] in stems and path.stem not in stems:
                 self._looks.setdefault(found[1], []).append(path)
-
-
-def unreadable(member: Member, reason: str) -> Member:
-    return msgspec.structs.replace(member, outcome="unreadable", reason=reason)
 
 
 def read(path: Path) -> bytes:

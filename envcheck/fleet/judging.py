@@ -105,7 +105,7 @@ def unanswered(member: Member) -> JudgedMachine:
 
 
 def unreadable(member: Member, reason: str) -> JudgedMachine:
-    return unanswered(fleet_folder.unreadable(member, reason))
+    return unanswered(replace(member, outcome="unreadable", reason=reason))
 
 
 def judge_snapshot(

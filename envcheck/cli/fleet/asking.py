@@ -88,12 +88,10 @@ def _asked(arguments: argparse.Namespace) -> Asked:
 
     targets = target_words(arguments)
     wanted = kernels.wanted(arguments)
-    words = ["--level=quick"]
     if wanted is None and arguments.repeat > 1:
         raise UsageError("--repeat is for rates, and --level quick measures none")
-    if wanted is not None:
-        words = ["--request=" + msgspec.json.encode({"kernels": wanted}).decode()]
-    words += targets
+    request = "--request=" + msgspec.json.encode({"kernels": wanted}).decode()
+    words = ["--level=quick" if wanted is None else request, *targets]
     words += ["--no-redact"] if arguments.no_redact else []
     level = "quick" if wanted is None else arguments.level or "standard"
     return Asked(arguments=words, deadline=arguments.deadline or DEADLINES[level])
