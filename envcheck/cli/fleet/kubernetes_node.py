@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import socket
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.kubernetes import api, metrics
+    from ...fleet.kubernetes import api
     from ...reports.metrics import Families
 
     asks = arguments.conditions or arguments.taint
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     nodes = api.connect() if asks else None
     latest = Families([])
     if arguments.metrics:
-        metrics.serve(latest, arguments.metrics)
+        _serve(latest, arguments.metrics)
     while not arguments.once:
         try:
             _report(arguments, nodes, latest)
@@ -69,6 +70,18 @@ def run(arguments: argparse.Namespace) -> int:
             messages.say(f"{error}{f' ({error.hint})' if error.hint else ''}")
             time.sleep(min(arguments.interval, AGAIN))
     return _CODES.get(_report(arguments, nodes, latest).state, ExitCode.HEALTHY)
+
+
+def _serve(metrics: Families, port: int) -> None:
+    """At /metrics of every address, in a thread. Raises UsageError."""
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(metrics)
+    try:
+        start_http_server(port, "::" if socket.has_dualstack_ipv6() else "0.0.0.0", registry)
+    except OSError as error:
+        raise UsageError(f"--metrics {port}: {error.strerror}") from None
 
 
 def _report(
