@@ -18,10 +18,8 @@ from ..terminal import Terminal
 from . import rollout_options
 
 if TYPE_CHECKING:
-    from ...fleet.engines.ansible import Inventory
     from ...fleet.rollout.bundles import Bundled
     from ...fleet.rollout.model import PlannedRollout
-    from ...install.export.elsewhere import ElsewhereShop
     from ...install.request import Request
 
 EPILOG = """\
@@ -51,7 +49,9 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     stacks.settle(arguments)
     _refuse(arguments)
-    from ...fleet.rollout import bundles, text
+    from ...fleet.folder import FleetFolder
+    from ...fleet.rollout import bundles, planning, surveying, text, waves
+    from ...fleet.rollout.model import PlannedRollout
     from ...install import durable
     from ...install.export.elsewhere import ElsewhereShop
     from ...install.signals import ending_raises
@@ -60,9 +60,22 @@ def run(arguments: argparse.Namespace) -> int:
     named = rollout_options.machines_of(arguments)
     inputs = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
     folder = rollout_options.kept(arguments, Path(request.stack).stem or request.mode, inputs)
+    snapshots = FleetFolder(folder / "snapshots")
+    snapshots.path.mkdir(exist_ok=True)
     with ending_raises(), Terminal(quiet=arguments.quiet) as shown:
+        machines = surveying.look(snapshots, named, shown.say)
         shop = ElsewhereShop(request, shown)
-        bundled, plan = _planned(arguments, request, named, folder, shown, shop)
+        fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
+        bundled = [
+            bundles.prepare(one, request, folder / "bundles", shop, arguments.upgrade)
+            for one in fitting
+        ]
+        groups = [one.fitting.group for one in bundled]
+        sizes = waves.sizes(arguments.waves, sum(len(group.machines) for group in groups))
+        plan = PlannedRollout(
+            groups=groups, left_out=left_out, waves=sizes, max_fail=arguments.max_fail
+        )
+        durable.dump(folder / "plan.json", plan)
         shown.clear()
         if arguments.plan:
             files.show(arguments, plan, text.render_plan)
@@ -92,37 +105,6 @@ def _refuse(arguments: argparse.Namespace) -> None:
             "--lock is for one machine's Python; fleet install resolves for each group of machines",
             hint="leave it out: the next run of the same command installs the same versions",
         )
-
-
-def _planned(
-    arguments: argparse.Namespace,
-    request: Request,
-    named: Inventory,
-    folder: Path,
-    shown: Terminal,
-    shop: ElsewhereShop,
-) -> tuple[list[Bundled], PlannedRollout]:
-    """The plan, and the bundles that it needs, which are not written yet."""
-    from ...fleet.folder import FleetFolder
-    from ...fleet.rollout import bundles, planning, surveying, waves
-    from ...fleet.rollout.model import PlannedRollout
-    from ...install import durable
-
-    snapshots = FleetFolder(folder / "snapshots")
-    snapshots.path.mkdir(exist_ok=True)
-    machines = surveying.look(snapshots, named, shown.say)
-    fitting, left_out = planning.plan(request, machines, shop.own_python, shop.answers)
-    bundled = [
-        bundles.prepare(one, request, folder / "bundles", shop, arguments.upgrade)
-        for one in fitting
-    ]
-    groups = [one.fitting.group for one in bundled]
-    sizes = waves.sizes(arguments.waves, sum(len(group.machines) for group in groups))
-    plan = PlannedRollout(
-        groups=groups, left_out=left_out, waves=sizes, max_fail=arguments.max_fail
-    )
-    durable.dump(folder / "plan.json", plan)
-    return bundled, plan
 
 
 def _agreed(arguments: argparse.Namespace, plan: PlannedRollout) -> bool:
