@@ -164,6 +164,4 @@ def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
         from ...fleet.reports import openmetrics
 
         return openmetrics.render(found)
-    if arguments.quiet:
-        return text.brief(found, **style._asdict())
-    return text.render(found, **style._asdict(), verbose=arguments.verbose)
+    return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())

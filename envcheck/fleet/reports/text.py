@@ -14,11 +14,19 @@ from . import words
 from .sections import headline, sections
 
 
-def render(result: FleetResult, *, verbose: bool = False, **style: Any) -> str:
-    """verbose: every name, and a row for each machine."""
+def render(result: FleetResult, *, verbose: bool = False, brief: bool = False, **style: Any) -> str:
+    """verbose: every name, and a row for each machine. brief: the verdict, and a line for each group of
+    problems."""
     page = Page(**style)
     page.away = True
-    _verdict(page, result)
+    page.simulated(words.simulated(result))
+    outcome = worst(result)
+    sign = f"{SIGNS[outcome]} " if page.utf8 else ""
+    page.paragraph((sign + words.verdict(result), outcome), hanging=2)
+    if brief:
+        for group in result.groups:
+            page.paragraph(*headline(group), hanging=2)
+        return page.text()
     _products(page, result, verbose)
     for section in sections(result, verbose=verbose):
         draw(page, section)
@@ -27,22 +35,6 @@ def render(result: FleetResult, *, verbose: bool = False, **style: Any) -> str:
         text = "Snapshots collected with --no-redact have the values themselves."
         page.paragraph((f"{page.about_tokens()} {text}", ""), hanging=2)
     return page.text()
-
-
-def brief(result: FleetResult, **style: Any) -> str:
-    """The verdict, and a line for each group of problems."""
-    page = Page(**style)
-    _verdict(page, result)
-    for group in result.groups:
-        page.paragraph(*headline(group), hanging=2)
-    return page.text()
-
-
-def _verdict(page: Page, result: FleetResult) -> None:
-    page.simulated(words.simulated(result))
-    outcome = worst(result)
-    sign = f"{SIGNS[outcome]} " if page.utf8 else ""
-    page.paragraph((sign + words.verdict(result), outcome), hanging=2)
 
 
 def worst(result: FleetResult) -> Outcome:
