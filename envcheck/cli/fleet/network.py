@@ -10,12 +10,11 @@ from ...exit_codes import ExitCode, UsageError
 from .. import files, options
 from ..options import flag, option
 from ..parser import Parser
-from ..style import style_for
 from ..values import seconds
-from . import asking, machines
+from . import asking, machines, shown
 
 if TYPE_CHECKING:
-    from ...fleet.network.model import NetworkResult, NetworkRun
+    from ...fleet.network.model import NetworkRun
 
 DIRECTORY = "fleet"
 DEADLINE = 1800.0  # seconds of each of the two passes
@@ -51,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ...fleet.network import result, running
+    from ...fleet.network import result, running, text
 
     files.check_writable(arguments.output)
     if arguments.source is not None:
@@ -61,23 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         found = _tested(arguments)
     judged = result.result(found)
-    files.write(arguments.output, _render(judged, arguments))
+    shown.write(arguments, judged, text.render)
     codes = {"fail": ExitCode.PROBLEMS, "could-not-run": ExitCode.COULD_NOT_LOOK}
     return codes.get(judged.outcome, ExitCode.HEALTHY)
-
-
-def _render(found: NetworkResult, arguments: argparse.Namespace) -> str:
-    from ... import json_text
-    from ...fleet.network import text
-    from ...fleet.reports import openmetrics
-    from ...reports import metrics
-
-    if arguments.format == "json":
-        return json_text.render(found)
-    if arguments.format == "openmetrics":
-        return metrics.render(openmetrics.network(found))
-    style = style_for(arguments.output)
-    return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())
 
 
 def _tested(arguments: argparse.Namespace) -> NetworkRun:
@@ -97,12 +82,10 @@ def _tested(arguments: argparse.Namespace) -> NetworkRun:
         "seconds": deadline,
     }
     folder = FleetFolder(asking.directory(Path(arguments.directory)))
-    with asking.AskingLine(arguments.quiet) as shown, signals.ending_raises():
+    with asking.AskingLine(arguments.quiet) as line, signals.ending_raises():
 
         def ask(members: Members, names: list[str] | None) -> None:
-            machines.ask(members, named.at_once_on(names, FORKS), shown.say)
+            machines.ask(members, named.at_once_on(names, FORKS), line.say)
 
-        on_outcome = shown.on_outcome
-        return running.run(
-            ask, named.engine, folder, words, wanted, deadline, on_outcome, shown.say
-        )
+        on_outcome = line.on_outcome
+        return running.run(ask, named.engine, folder, words, wanted, deadline, on_outcome, line.say)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ def show(path: Path, arguments: argparse.Namespace, since: Sequence[str] = ()) -
     Snapshots."""
     from ...attributes import profile_reading as reading
     from ...fleet.folder import FleetFolder
-    from ...fleet.reports import page
+    from ...fleet.reports import page, text
     from ...fleet.result import result
 
     folder = FleetFolder(path)
@@ -86,7 +86,8 @@ def show(path: Path, arguments: argparse.Namespace, since: Sequence[str] = ()) -
     machines, network = _judged(folder, found, profile, arguments, pages)
     whole = result(machines, before, network)
     if pages is None:
-        files.write(arguments.output, _render(whole, arguments))
+        kept = whole if arguments.verbose else whole.without_values()
+        write(arguments, kept, text.render)
     else:
         try:
             page.write(whole, pages)
@@ -154,14 +155,17 @@ def _judged(
     return machines if network is None else in_fleet.with_network(machines, network), network
 
 
-def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
-    from ...fleet.reports import text
-
-    style = style_for(arguments.output)
+def write(
+    arguments: argparse.Namespace, found: FleetResult | NetworkResult, render: Callable[..., str]
+) -> None:
+    """In the form asked for. render: for people."""
     if arguments.format == "json":
-        return json_text.render(found if arguments.verbose else found.without_values())
-    if arguments.format == "openmetrics":
-        from ...fleet.reports import openmetrics
+        text = json_text.render(found)
+    elif arguments.format == "openmetrics":
+        from ...fleet.reports import openmetrics  # it takes the time of prometheus_client
 
-        return openmetrics.render(found)
-    return text.render(found, verbose=arguments.verbose, brief=arguments.quiet, **style._asdict())
+        text = openmetrics.render(found)
+    else:
+        style = style_for(arguments.output)._asdict()
+        text = render(found, verbose=arguments.verbose, brief=arguments.quiet, **style)
+    files.write(arguments.output, text)

@@ -10,8 +10,8 @@ from ..model import FleetResult, JudgedMachine
 from ..network.model import NetworkResult
 
 
-def render(result: FleetResult) -> str:
-    return metrics.render(_families(result))
+def render(result: FleetResult | NetworkResult) -> str:
+    return metrics.render(_families(result) if isinstance(result, FleetResult) else network(result))
 
 
 def _families(result: FleetResult) -> Iterator[tuple[str, Sequence[Sample]]]:
