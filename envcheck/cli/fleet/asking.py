@@ -42,15 +42,7 @@ def add_arguments(parser: Parser) -> None:
     kernels.add_arguments(parser)
 
 
-def wants_to_ask(arguments: argparse.Namespace) -> bool:
-    """Whether the command line names machines to be asked."""
-    wanted = machines.wanted(arguments) is not None
-    if arguments.repeat > 1 and not wanted:
-        raise UsageError("--repeat goes with -i INVENTORY or --slurm")
-    return wanted
-
-
-def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> list[Member]:
+def ask(arguments: argparse.Namespace, path: Path) -> list[Member]:
     """Ask the machines, and keep each answer in the directory as it comes. What was kept stays, and
     fleet.json tells of it, also where this is interrupted. Raises UsageError, CouldNotLook where the engine
     itself fails."""
@@ -61,12 +53,12 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     named, asked = machines.named(arguments), _asked(arguments)
     first: list[Member] = []
     for look in range(1, arguments.repeat + 1):
-        with AskingLine(quiet) as shown, signals.ending_raises():
+        with AskingLine(arguments.quiet) as shown, signals.ending_raises():
             members = Members(FleetFolder(directory(path), look), asked, shown.on_outcome)
             with members.roster(named.engine):
                 machines.ask(members, named, shown.say)
         found = list(members.found.values())
-        if not quiet:
+        if not arguments.quiet:
             _tell(found, path)
         first = first or found
     return first

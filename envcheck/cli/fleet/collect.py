@@ -31,6 +31,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    members = asking.ask(arguments, Path(arguments.directory), quiet=arguments.quiet)
+    members = asking.ask(arguments, Path(arguments.directory))
     silent = [member for member in members if member.outcome != "answered"]
     return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY

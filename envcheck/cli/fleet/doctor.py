@@ -9,7 +9,7 @@ from ...exit_codes import UsageError
 from .. import options
 from ..options import option
 from ..parser import Parser
-from . import asking, shown
+from . import asking, machines, shown
 from .collect import DIRECTORY
 
 EPILOG = """\
@@ -37,8 +37,10 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     shown.check(arguments)
     path = Path(arguments.directory)
-    if asking.wants_to_ask(arguments):
-        asking.ask(arguments, path, quiet=arguments.quiet)
+    if machines.wanted(arguments) is not None:
+        asking.ask(arguments, path)
+    elif arguments.repeat > 1:
+        raise UsageError("--repeat goes with -i INVENTORY or --slurm")
     elif not path.exists():
         raise UsageError(
             f"{path}: there is no such directory, and no machines were named",
