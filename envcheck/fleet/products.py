@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from ..reports.machine import GpuGroup, gpu_phrase
+from ..reports.plain import together
 from .model import JudgedMachine
 
 # Fewer machines than these have no usual among them.
@@ -23,14 +24,11 @@ def product(names: Iterable[str]) -> str:
     return gpu_phrase([GpuGroup(counted[name], name) for name in ranked])
 
 
-def with_products(machines: Iterable[JudgedMachine]) -> list[JudgedMachine]:
+def with_products(machines: Sequence[JudgedMachine]) -> list[JudgedMachine]:
     """Where the driver names no GPU of a machine, they have the names that it gives to the same devices on
     other machines: what a machine is does not change with its driver's state."""
-    machines = list(machines)
-    names: dict[str, set[str]] = {}
-    for device, name in {card for machine in machines for card in machine.cards}:
-        names.setdefault(device, set()).update([name] if name else [])
-    known = {device: min(found) for device, found in names.items() if len(found) == 1}
+    named = together({card for machine in machines for card in machine.cards if card[1]})
+    known = {device: names[0] for device, names in named.items() if len(names) == 1}
     return [
         replace(one, product=product(known[device] for device, _ in one.cards))
         if one.cards and all(not name and device in known for device, name in one.cards)
@@ -42,10 +40,8 @@ def with_products(machines: Iterable[JudgedMachine]) -> list[JudgedMachine]:
 def products(machines: Sequence[JudgedMachine]) -> dict[str, list[JudgedMachine]]:
     """{product: its machines}, of those that answered and whose GPUs are known. A few machines with some
     GPUs less than many others have are compared with these: they may have lost one."""
-    found: dict[str, list[JudgedMachine]] = {}
-    for machine in machines:
-        if machine.answer == "answered" and machine.product:
-            found.setdefault(machine.product, []).append(machine)
+    known = (one for one in machines if one.answer == "answered" and one.product)
+    found = together((one.product, one) for one in known)
     for small in [name for name, members in found.items() if len(members) < FEW]:
         whole = _whole(small, found)
         if whole:

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from ..reports.plain import together
 from . import hosts
 from .model import JudgedMachine, RateOutlier, SharedFault
 
@@ -51,15 +52,12 @@ class _Fault(msgspec.Struct):
 def shared_faults(
     machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]
 ) -> list[SharedFault]:
-    places: dict[Place, set[str]] = {}
-    for machine in machines:
-        for kind, name in machine.groups:
-            places.setdefault((kind, name), set()).add(machine.name)
-    places = {place: names for place, names in places.items() if len(names) >= FEWEST}
+    found = together((place, one.name) for one in machines for place in one.groups)
+    places = {place: {*names} for place, names in found.items() if len({*names}) >= FEWEST}
     faults = [fault for fault in _faults(machines, slow) if len(fault.having) >= FEWEST]
     chance = CHANCE / max(1, len(places) * len(faults))
-    found = [one for fault in faults for one in _of(fault, places, chance)]
-    return sorted(found, key=lambda one: (-len(one.machines), one.kind, one.name, one.code))
+    shared = [one for fault in faults for one in _of(fault, places, chance)]
+    return sorted(shared, key=lambda one: (-len(one.machines), one.kind, one.name, one.code))
 
 
 def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> list[_Fault]:

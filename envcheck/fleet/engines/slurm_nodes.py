@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from typing import NamedTuple
 
 from ... import safe_text
+from ...reports.plain import together
 from ..folder import Outcome
 
 # For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
@@ -65,11 +66,8 @@ class SlurmNodeState(NamedTuple):
 
 def nodes(text: str) -> list[SlurmNodeState]:
     """What `sinfo --Node --noheader --format=FORMAT` says; lines that are no such lines are left out."""
-    found: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
-        fields = [field.strip() for field in line.split("|", 8)]
-        if len(fields) == 9 and fields[0]:
-            found.setdefault(fields[0], []).append(fields)
+    every = ([field.strip() for field in line.split("|", 8)] for line in text.splitlines())
+    found = together((row[0], row) for row in every if len(row) == 9 and row[0])
     return [_node(name, rows) for name, rows in found.items()]
 
 

@@ -9,7 +9,7 @@ from ...reports.headlines import phrase
 from ...reports.plain import WORDS, Column, together
 from ...reports.sections import Advice, Block, Heading, Note, ReportSection, Span, Table
 from .. import hosts
-from ..model import FleetResult, JudgedMachine, ProblemGroup
+from ..model import FleetOutlier, FleetResult, JudgedMachine, ProblemGroup
 from ..network.sections import measured
 from . import words
 
@@ -75,20 +75,17 @@ def _problems(result: FleetResult, verbose: bool) -> Iterator[Block]:
 
 def _outliers(result: FleetResult, verbose: bool) -> Iterator[Block]:
     """By product. The same on several machines is one row; what a problem explains comes last."""
-    products: dict[str, list[tuple[bool, str, str]]] = {}
-    for attribute in result.attribute_outliers:
-        row = bool(attribute.because), words.attribute_outlier(attribute), attribute.machine
-        products.setdefault(attribute.product, []).append(row)
-    for rate in result.rate_outliers:
-        row = bool(rate.because), words.rate_outlier(rate, 99 if verbose else 2), rate.machine
-        products.setdefault(rate.product, []).append(row)
-    for split in result.splits:
-        products.setdefault(split.product, [])
-    for product, found in products.items():
+    found: list[tuple[FleetOutlier, str]] = [
+        *((one, words.attribute_outlier(one)) for one in result.attribute_outliers),
+        *((one, words.rate_outlier(one, 99 if verbose else 2)) for one in result.rate_outliers),
+    ]
+    products = [one.product for one, _ in found] + [split.product for split in result.splits]
+    found.sort(key=lambda row: bool(row[0].because))
+    for product in dict.fromkeys(products):
         yield Heading(
             [("Outliers of", "heading"), (product or "machines of no known kind", "heading")]
         )
-        rows = together((text, name) for _, text, name in sorted(found, key=lambda one: one[0]))
+        rows = together((text, one.machine) for one, text in found if one.product == product)
         yield from _table([(names, text) for text, names in rows.items()], verbose)
         for split in result.splits:
             if split.product == product:
