@@ -23,18 +23,16 @@ _OWN = ("gpu", "mig-instance", "nvswitch", "pci-device", "process", "container",
 
 def problems(diagnosis: Diagnosis) -> list[MachineProblem]:
     """What was found on a machine, causes first; the same cause on several devices is one problem."""
-    found: dict[str, MachineProblem] = {}
-    for result in worst_first(diagnosis.results):
-        for finding in result.findings:
-            problem = _problem(result, finding)
-            first = found.setdefault(problem.kind, problem)
-            if first is not problem:
-                found[problem.kind] = replace(
-                    first,
-                    devices=list(dict.fromkeys(first.devices + problem.devices)),
-                    commands=list(dict.fromkeys(first.commands + problem.commands)),
-                )
-    return list(found.values())
+    results = worst_first(diagnosis.results)
+    each = [_problem(result, finding) for result in results for finding in result.findings]
+    return [
+        replace(
+            several[0],
+            devices=list(dict.fromkeys(device for one in several for device in one.devices)),
+            commands=list(dict.fromkeys(command for one in several for command in one.commands)),
+        )
+        for several in together((one.kind, one) for one in each).values()
+    ]
 
 
 def _problem(result: CheckResult, finding: Finding) -> MachineProblem:

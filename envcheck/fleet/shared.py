@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
-
-import msgspec
+from typing import Literal, NamedTuple
 
 from ..reports.plain import together
 from . import hosts
@@ -21,6 +19,7 @@ SHARE = 0.5
 CHANCE = 0.001
 
 Place = tuple[str, str]
+_About = Literal["problem", "silence", "slow"]
 # Of places with the very same machines, these come last.
 _LAST = ("operating system", "kernel", "driver", "image")
 _SILENT = {
@@ -39,14 +38,14 @@ _KINDS = {
 }
 
 
-class _Fault(msgspec.Struct):
+class _Fault(NamedTuple):
     """having: the machines that have it; among: all that could."""
 
     code: str
     words: str
-    about: Literal["problem", "silence", "slow"]
+    about: _About
     having: set[str]
-    among: set[str] = set()
+    among: set[str]
 
 
 def shared_faults(
@@ -60,32 +59,31 @@ def shared_faults(
     return sorted(shared, key=lambda one: (-len(one.machines), one.kind, one.name, one.code))
 
 
-def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> list[_Fault]:
-    faults: dict[tuple[str, str], _Fault] = {}
-    product_of: dict[str, str] = {}
+def _faults(machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]) -> Iterator[_Fault]:
+    judged = (one for one in machines if one.answer == "answered" or one.problems)
+    product_of = {one.name: one.product for one in judged}
+    for (about, _), found in together(_of_each(machines, slow)).items():
+        code, words, _ = found[0]
+        having = {name for _, _, name in found}
+        among = {one.name for one in machines}
+        if about != "silence":
+            products = {product_of[name] for name in having}
+            among = {name for name, product in product_of.items() if product in products}
+        yield _Fault(code, words, about, having, among)
 
-    def add(fault: _Fault, key: str, name: str) -> None:
-        faults.setdefault((fault.about, key), fault).having.add(name)
 
-    for machine in machines:
-        if machine.answer == "answered" or machine.problems:
-            product_of[machine.name] = machine.product
-        if machine.answer not in ("answered", "not-asked"):
-            words = _SILENT.get(machine.answer, "did not answer")
-            add(_Fault("", words, "silence", set()), machine.answer, machine.name)
-        for one in machine.problems:
-            add(_Fault(one.code, one.headline, "problem", set()), one.kind, machine.name)
+def _of_each(
+    machines: Sequence[JudgedMachine], slow: Iterable[RateOutlier]
+) -> Iterator[tuple[tuple[_About, str], tuple[str, str, str]]]:
+    """What is the same fault; its code, its words, and a machine that has it."""
+    for one in machines:
+        if one.answer in _SILENT:
+            yield ("silence", one.answer), ("", _SILENT[one.answer], one.name)
+        for problem in one.problems:
+            yield ("problem", problem.kind), (problem.code, problem.headline, one.name)
     for rate in slow:
         kind = rate.key.partition(".")[0]
-        words = f"slow: {_KINDS.get(kind, kind)}"
-        add(_Fault("", words, "slow", set()), kind, rate.machine)
-    for fault in faults.values():
-        if fault.about == "silence":
-            fault.among = {machine.name for machine in machines}
-        else:
-            products = {product_of[name] for name in fault.having}
-            fault.among = {name for name, product in product_of.items() if product in products}
-    return list(faults.values())
+        yield ("slow", kind), ("", f"slow: {_KINDS.get(kind, kind)}", rate.machine)
 
 
 def _of(fault: _Fault, places: dict[Place, set[str]], chance: float) -> Iterator[SharedFault]:
