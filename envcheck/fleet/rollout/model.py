@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -61,14 +61,14 @@ class MachineEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     result: EndResult
-    exit_code: int = 0
+    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] = 0
     reason: str = ""
     version: str = ""
     verdict: str = ""
-    unproven: list[str] = []
+    unproven: Annotated[list[str], msgspec.Meta(max_length=1000)] = []
     wave: int = 0
-    seconds: float = 0.0
-    carried: int = 0  # bytes
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
+    carried: Annotated[int, msgspec.Meta(ge=0, le=1 << 50)] = 0  # bytes
     log: str = ""
 
 

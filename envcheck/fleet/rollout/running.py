@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import msgspec
+from typing import Any, Literal
 
 from ... import json_text, safe_text
 from ...exit_codes import ExitCode
@@ -20,18 +18,12 @@ OnEnd = Callable[[MachineEnd], None]
 _ENDED = "ansible-playbook ended before its answer"
 
 
-class _MachineAnswer(msgspec.Struct):
+class _MachineAnswer(MachineEnd, frozen=True, kw_only=True):
     """What our action says that a machine has answered, who may lie."""
 
+    name: str = ""
     result: Literal["installed", "already", "back", "removed", "nothing", "failed"]
-    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] = int(ExitCode.COULD_NOT_LOOK)
     words: str = ""
-    version: str = ""
-    verdict: str = ""
-    unproven: Annotated[list[str], msgspec.Meta(max_length=1000)] = []
-    carried: Annotated[int, msgspec.Meta(ge=0, le=1 << 50)] = 0  # bytes
-    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
-    log: str = ""
 
 
 class RolloutRun:
@@ -99,9 +91,7 @@ class RolloutRun:
             version=_text(answer.version),
             verdict=_text(answer.verdict),
             unproven=[_text(one) for one in answer.unproven],
-            carried=answer.carried,
-            seconds=answer.seconds,
-            log=answer.log,
+            **{name: getattr(answer, name) for name in ("carried", "seconds", "log")},
         )
 
     def _set(self, name: str, result: EndResult, code: int, reason: str, **more: Any) -> None:
