@@ -111,6 +111,10 @@ def test_a_damaged_file_is_one_sentence_and_the_snapshots_are_judged(
     shown = capsys.readouterr()
     assert "network.json cannot be read: it" in shown.out
     assert "16 machines" in shown.out and "Traceback" not in shown.err
+    for snapshot in set(place.iterdir()) - {place / NETWORK}:
+        snapshot.unlink()
+    assert run(["fleet", "report", str(place)]) == ExitCode.COULD_NOT_LOOK
+    assert "no machine has a Snapshot\n" in capsys.readouterr().out
 
 
 def test_a_directory_with_a_network_alone_has_its_machines(

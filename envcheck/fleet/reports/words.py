@@ -41,7 +41,9 @@ def verdict(result: FleetResult) -> str:
     counts, warned = result.counts, _warned(result)
     verb = "is" if 1 in (counts.healthy, counts.machines) else "are"
     healthy = f"{counts.healthy:,} of {machines(counts.machines)} {verb} healthy"
-    if counts.healthy == counts.machines > 1:
+    if not counts.machines:
+        healthy = "no machine has a Snapshot"
+    elif counts.healthy == counts.machines > 1:
         healthy = f"all {machines(counts.machines)} are healthy"
     healthy += f" ({warned:,} with warnings)" if warned else ""
     others = (
