@@ -175,8 +175,16 @@ class SlurmCluster:
             assert started, self.slurm("squeue")
             yield
         finally:
-            self.slurm("scancel", f"--jobname={name}")
-            assert wait_for(lambda: not self.queued(name)), self.queued(name)
+            self.cancel(name)
+
+    def cancel(self, name: str = "") -> None:
+        """Again and again: one whose prolog fails meanwhile is put back into the queue."""
+
+        def is_over() -> bool:
+            self.slurm("scancel", "--user=root", *([f"--jobname={name}"] if name else []))
+            return not self.queued(name)
+
+        assert wait_for(is_over), self.queued(name)
 
     def queued(self, name: str = "") -> str:
         """Jobs that wait, run or come to their end."""

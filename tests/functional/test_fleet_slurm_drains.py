@@ -29,8 +29,7 @@ def cluster(whole_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
     """Every node is idle, before and after."""
     yield whole_cluster
     whole_cluster.set_prolog("#!/bin/sh\nexit 0\n")
-    whole_cluster.slurm("scancel", "--user=root")
-    assert wait_for(lambda: not whole_cluster.queued()), whole_cluster.queued()
+    whole_cluster.cancel()
     for name in drained(whole_cluster):
         whole_cluster.slurm("scontrol", "update", f"nodename={name}", "state=resume")
     states = ("sinfo", "-h", "-o", "%T")
