@@ -88,8 +88,11 @@ def test_by_ansible_each_fault_is_named_and_nothing_else(
     assert (again.returncode, again.stdout) == (1, output)
 
 
+@pytest.mark.parametrize("target", ["torch", "horovod-2.15"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_by_slurm_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path) -> None:
+def test_by_slurm_each_fault_is_named_and_nothing_else(
+    seed: int, target: str, tmp_path: Path
+) -> None:
     with serve_lab(MACHINES) as lab:
         truth, hung = broken(lab, seed + 100)
         lab.name_all()
@@ -102,7 +105,7 @@ def test_by_slurm_each_fault_is_named_and_nothing_else(seed: int, tmp_path: Path
             prefix = ("unshare", "--mount", "sh", "-c", hosts, "sh")
             names = ",".join(node.name for node in nodes)
             words = ("--slurm", "--nodes", names, "--immediate=120")
-            output = run(tmp_path, *words, prefix=prefix, **cluster.variables)
+            output = run(tmp_path, *words, target=target, prefix=prefix, **cluster.variables)
             assert found(tmp_path, output) == truth
             assert wait_for(lambda: not cluster.queued()), cluster.queued()
             assert not lab.left(hung)
