@@ -1,4 +1,4 @@
-"""What rows mean: proof, speed-up, utilisation, verdict, peers, scaling; from rows as they are recorded."""
+"""What rows mean: proof, speed-up, utilisation, verdict, peers, published rates, and the first suspect."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import Any
 import bench_machines as made
 import bench_runs as recorded
 import pytest
-from bench_runs import run
+from bench_runs import run, samples
 
-from envcheck.bench.records import BenchResult, RowResult
+from envcheck.bench.places import BenchGpu, bench_gpu
+from envcheck.bench.records import BenchResult, ReferenceRate, RowResult
+from envcheck.bench.references import published, references
 from envcheck.bench.results import results
+from envcheck.bench.suspects import suspect
+from envcheck.data.gpu_names import capability_of
 from envcheck.facts.bench import RowRun
+from envcheck.facts.telemetry import GpuSamples
 
 
 def judged(*runs: RowRun, **machine: Any) -> BenchResult:
@@ -135,3 +140,106 @@ def test_a_gpu_below_its_peers_is_named() -> None:
     (scaled,) = found.scaling
     assert scaled.efficiency == pytest.approx(3500 / 3945, rel=0.01)
     assert scaled.slowest == addresses[2] and scaled.slowest_words.startswith("GPU 2 runs at 93%")
+
+
+def _gpus(product: str = "a100", count: int = 1, **changes: Any) -> list[BenchGpu]:
+    found = [bench_gpu(gpu) for gpu in made.gpus(product, count, **changes)]
+    return [one for one in found if one is not None]
+
+
+def _found(gpus: list[BenchGpu], **changes: Any) -> list[ReferenceRate]:
+    fields = {"style": "session", "precision": "amp", "compiled": True, **changes}
+    return references(recorded.row(gpus=[gpu.address for gpu in gpus], **fields), gpus)
+
+
+def test_what_agrees_in_everything_fits() -> None:
+    first = _found(_gpus())[0]
+    assert first.rate == 2375.0
+    assert first.about == (
+        "A100 40GB SXM4, AMP, compiled, batch 256, TensorFlow 1, container 20.06"
+    )
+    assert first.source.startswith("github.com/NVIDIA/DeepLearningExamples@")
+    h100 = references(
+        recorded.row(style="torch", batch=1280, gpus=["x"], precision="amp"), _gpus("h100")
+    )
+    assert h100[0].least < h100[0].rate < h100[0].most
+
+
+@pytest.mark.parametrize(
+    ("gpu", "row"),
+    [
+        ({}, {"batch": 128}),
+        ({}, {"compiled": False}),
+        ({}, {"style": "keras"}),
+        ({}, {"image": 448}),
+        ({}, {"small": True}),
+        ({}, {"precision": "fp32"}),
+        ({}, {"model": "mnist", "image": 28}),
+        ({"memory_total_mib": 81920}, {}),
+        ({"name": "NVIDIA A100-PCIE-40GB"}, {}),
+        ({"name": "NVIDIA A40", "compute_capability": "8.6", "memory_total_mib": 46068}, {}),
+        ({"name": "", "compute_capability": ""}, {}),
+    ],
+)
+def test_what_differs_in_anything_is_no_reference(gpu: dict[str, Any], row: dict[str, Any]) -> None:
+    assert _found(_gpus(**gpu), **row) == []
+
+
+def test_every_published_rate_is_sound() -> None:
+    rows = published()
+    assert len(rows) > 40
+    for one in rows:
+        assert one.source.startswith("github.com/") and "#L" in one.source
+        assert 0 < one.least <= one.rate <= one.most and one.gpus >= 1 and one.machines >= 1
+        assert one.precision in ("fp32", "tf32", "amp")
+        assert capability_of(one.gpu)[0], one.gpu
+    keys = [one._replace(rate=0, least=0, most=0, machines=0, source="") for one in rows]
+    assert len(set(keys)) == len(keys)
+
+
+WELL: dict[str, Any] = {
+    "sm_clock_mhz": 1410.0,
+    "memory_clock_mhz": 1215.0,
+    "temperature_c": 62.0,
+    "power_w": 390.0,
+    "throttle_reasons": 0.0,
+    "other_processes": 0.0,
+    "pcie_rx_mb_s": 900.0,
+}
+GPU = made.gpus(
+    "a100",
+    clock_sm_max_mhz=1410,
+    clock_memory_max_mhz=1215,
+    temperature_slowdown_c=92,
+    power_limit_w=300.0,
+    power_default_limit_w=400.0,
+    pcie_gen_max=4,
+    pcie_width=16,
+)[0]
+
+
+def _suspect(*taken: GpuSamples) -> Any:
+    return suspect(run(100, samples=list(taken)), {"0000:01:00.0": GPU})
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind", "words"),
+    [
+        ({"other_processes": [0.0] * 24 + [1.0] * 16}, "neighbour", "in 40% of the samples"),
+        ({"throttle_reasons": [0x40] * 16 + [0] * 24}, "heat", "by the hardware in 40%"),
+        ({"throttle_reasons": 0x20}, "heat", "by the driver in 100%"),
+        ({"throttle_reasons": 0x80}, "power-brake", "power brake"),
+        ({"throttle_reasons": 0x08}, "slowdown", "slowdown by the hardware"),
+        ({"throttle_reasons": 0x02}, "clocks-set", "somebody has set"),
+        ({"sm_clock_mhz": 1005.0}, "clocks-low", "the SM clock was 1,005 MHz, of 1,410 MHz"),
+        ({"memory_clock_mhz": 405.0}, "clocks-low", "the memory's clock was 405 MHz"),
+        ({"temperature_c": 90.0}, "heat", "it reached 90 °C, and slows down at 92 °C"),
+        ({"pcie_rx_mb_s": 29000.0}, "pcie", "29.0 GB/s went to it"),
+        ({"throttle_reasons": 0x04}, "power-cap", "lowered to 300 of 400 W in 100%"),
+        ({"throttle_reasons": 0x04, "sm_clock_mhz": 1005.0}, "power-cap", "power limit"),
+        ({"throttle_reasons": 0x44}, "heat", "thermal slowdown"),
+    ],
+)
+def test_the_first_that_stands_out(seen: dict[str, Any], kind: str, words: str) -> None:
+    found = _suspect(samples(**{**WELL, **seen}))
+    assert found.kind == kind and words in found.words
