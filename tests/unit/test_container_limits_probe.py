@@ -1,15 +1,20 @@
-"""What the containers probe says an engine may do: raise limits, put an init program in front."""
+"""What the containers probe says an engine may do; and a look into a container that was captured."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from test_containers_probe import write
 
+from envcheck import json_text
+from envcheck.checks.engine import diagnose
 from envcheck.collector.containers import limits as container_limits
 from envcheck.collector.facts import Facts
 from envcheck.collector.runtime.context import Context
+from envcheck.facts import snapshot as snapshots
+from envcheck.reports.model import build
 
 ALL = "CapEff:\t000001ffffffffff\n"
 NO_RESOURCE = "CapEff:\t000001fffeffffff\n"
@@ -57,3 +62,19 @@ def test_an_init_program_that_containers_conf_names(tmp_path: Path, table: str) 
     assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
     write(tmp_path, "/etc/containers/containers.conf.d/odd.conf", f"[{table}]\ninit_path = 5\n")
     assert put(tmp_path, "podman")["init_path"] == "/opt/tini"
+
+
+# `envcheck collect --target image:localhost/tensorflow-standin:23.03-tf1-py3`: a stand-in for NVIDIA's image,
+# by podman 4.3 on a Debian without a GPU, a Debian inside.
+FILE = Path(__file__).with_name("container_look.json")
+
+
+def captured() -> snapshots.Snapshot:
+    return snapshots.load(FILE.read_bytes())
+
+
+def test_it_replays_to_the_same_diagnosis_every_time() -> None:
+    once, again = captured(), snapshots.load(snapshots.dump(captured()))
+    reports = [json_text.render(build(one, diagnose(one))) for one in (once, again)]
+    assert reports[0] == reports[1]
+    assert json.loads(reports[0])["target"]["location"].startswith("image:localhost/tensorflow-")

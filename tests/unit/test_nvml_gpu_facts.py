@@ -1,13 +1,16 @@
-"""What the NVML probe makes of a GPU's answers: instances, processes, links, the fabric, slowdowns."""
+"""What the NVML probe makes of a GPU's answers, and the labels of NVML's numbers."""
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
+import pynvml
 import pytest
 from nvml_asked import code, collect, field, first, gpus, reason, two
 
+from envcheck.collector.nvml.labels import clock_event_reasons
 from envcheck.facts.base import Unavailable
 
 
@@ -155,3 +158,12 @@ def test_sensors_that_read_as_nothing() -> None:
     assert (reason(gpu.serial), reason(gpu.architecture)) == ("absent", "not-supported")
     unknown = f"1 nvmlDeviceGetCurrentClocksEventReasons - 0 - {struct.pack('=Q', 0x801).hex()}"
     assert first(unknown).clock_event_reasons == ["gpu_idle", "reason_0x800"]
+
+
+REASONS = [name for name in vars(pynvml) if re.match(r"nvmlClocks\w+Reason(?!All|None)", name)]
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_every_clock_event_reason_of_the_binding_has_a_label(name: str) -> None:
+    labels = clock_event_reasons(getattr(pynvml, name))
+    assert len(labels) == 1 and not labels[0].startswith("reason_")
