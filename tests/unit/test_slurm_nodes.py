@@ -1,12 +1,18 @@
-"""What sinfo and scontrol say, read: states of several versions, partitions, switches, host lists."""
+"""What sinfo, scontrol and srun say, read; srun's command line, and the text of the script for Slurm."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from envcheck.fleet.engines import slurm_nodes
+from envcheck.cli.main import run
+from envcheck.exit_codes import UsageError
+from envcheck.fleet.engines import Asked, slurm, slurm_nodes, slurm_prolog
+from envcheck.fleet.engines.slurm import SlurmQuestion, SlurmTools
 from envcheck.fleet.engines.slurm_nodes import SlurmNodeState
 
 USUAL = """\
@@ -72,3 +78,101 @@ def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
 def test_states_in_which_it_starts_none(state: str, outcome: str, shown: str) -> None:
     reason = f"Slurm has it as {shown}: no such board"
     assert slurm_nodes.closed(node(state, "no such board")) == (outcome, reason)
+
+
+ASKED = Asked(["--level=quick", "--target=/opt/tf's env"], 120.0)
+GPU = SlurmNodeState("gpu01", "idle", "", ("a100", "all"), (), 8)
+
+
+def tools(**environ: str) -> SlurmTools:
+    return SlurmTools(Path("/s/srun"), Path("i"), Path("c"), Path("x"), environ)
+
+
+def command(*options: str, node: SlurmNodeState = GPU, **environ: str) -> list[str]:
+    question = SlurmQuestion(options=options)
+    return slurm.command(tools(**environ), node, ASKED, question, "envcheck-job", "c00c1e")
+
+
+def test_a_job_of_its_own_with_all_gpus_of_the_node_and_nothing_of_our_environment() -> None:
+    words = command()
+    assert words[:11] == [
+        "/s/srun", "--export=PATH,HOME,USER,LOGNAME,LANG", "--propagate=NONE", "--chdir=/",
+        "--mpi=none", "--immediate=15", "--time=3", "--partition=a100", "--gres=gpu:8", "--quiet",
+        "--nodes=1",
+    ]  # fmt: skip
+    assert words[11:16] == ["--ntasks=1", "--nodelist=gpu01", "--job-name=envcheck-job", "sh", "-c"]
+    assert len(words) == 17
+    assert words[-1].startswith("echo @reached-c00c1e; ")
+    assert "'--target=/opt/tf'\"'\"'s env'" in words[-1]
+
+
+@pytest.mark.parametrize(
+    "word", ["-w", "-wgpu01", "--nodelist=gpu01", "-N4", "--label", "-n", "--pty"]
+)
+def test_which_nodes_is_not_said_to_srun(word: str) -> None:
+    with pytest.raises(UsageError, match="cannot be passed to srun"):
+        slurm.refuse_ours(["--exclusive", word])
+
+
+BUSY = "srun: error: Unable to allocate resources: Requested nodes are busy"
+GONE = (
+    "srun: error: Task launch for StepId=9.0 failed on node gpu03: Communication connection failure\n"
+    "srun: error: Application launch failed: Communication connection failure"
+)
+REFUSED = "srun: error: Unable to allocate resources: Invalid qos specification"
+
+
+@pytest.mark.parametrize(
+    ("printed", "outcome", "shown"),
+    [
+        (BUSY, "not-asked", "busy (idle): Slurm did not give it within 15 s"),
+        (REFUSED, "not-asked",
+         "Slurm gives no job there: Invalid qos specification"),
+        (GONE, "unreachable", "Task launch failed: Communication connection failure"),
+        ("srun: unrecognized option '--x'\nTry it", "failed",
+         "srun exited with status 1: srun: unrecognized option '--x'"),
+        ("", "failed", "srun exited with status 1"),
+        ("srun: error: a\x1b[2Jb", "failed", "srun exited with status 1: a\\x1b[2Jb"),
+    ],
+)  # fmt: skip
+def test_what_srun_says_of_a_node_that_it_did_not_reach(
+    printed: str, outcome: str, shown: str
+) -> None:
+    result = SimpleNamespace(
+        stderr=printed.encode(), outcome="exited", describe=lambda: "exited with status 1"
+    )
+    assert slurm.not_started(GPU, result, SlurmQuestion()) == (outcome, shown)
+
+
+def script() -> str:
+    return slurm_prolog.script(["/usr/bin/envcheck"], limit=2.5, deadline=20.0, fail_on="fail")
+
+
+def test_every_command_that_may_hang_has_a_limit() -> None:
+    """Slurm's commands, envcheck and the log are started by ``limited`` alone."""
+    lines = [line.strip() for line in script().splitlines() if not line.strip().startswith("#")]
+    for word in ("sinfo ", "scontrol ", "/usr/bin/envcheck ", '"$LOG"'):
+        starts = [line for line in lines if word in line]
+        assert all(re.match(r"(?:limited|of_envcheck) \S+ ", line) for line in starts), starts
+
+
+def test_a_relative_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "slurm-prolog", "--envcheck", "bin/envcheck"]) == 2
+    assert "the path must be absolute" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--limit", "0"], "'0' is not a percentage"),
+        (["--limit", "nan"], "'nan' is not a percentage"),
+        (["--limit", "101"], "'101' is not a percentage"),
+        (["--strict"], "there is no option"),
+    ],
+)
+def test_a_limit_is_a_percentage_and_envchecks_own_failure_never_drains(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["fleet", "slurm-prolog", *words])
+    assert ended.value.code == 2 and error in capsys.readouterr().err
