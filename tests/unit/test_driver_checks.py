@@ -1,17 +1,18 @@
-"""The checks on whether the driver answers."""
+"""The checks on the driver: whether it answers, cuInit, libcuda, and whether all say the same of it."""
 
 from __future__ import annotations
 
 import pytest
-from h100 import ABSENT, ERROR, cuda, gpu, machine, no_driver, smi
+from build import snapshot
+from h100 import ABSENT, ERROR, cuda, gpu, kernel, machine, no_driver, nvml, smi
 from judged import assert_case, results
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Probe, StuckProcess, Unavailable
-from envcheck.facts.gpu import NvidiaSmi, Nvml
+from envcheck.facts.gpu import CudaDriver, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
-from envcheck.facts.kernel import DriverFile, Kernel
+from envcheck.facts.kernel import DriverFile, DriverPackage, Kernel
 from envcheck.facts.target import Environment
 
 STUCK_SMI = NvidiaSmi(
@@ -127,6 +128,147 @@ CASES = {
         "nvidia-smi -q -x (process 99, state D)",
     ),
     "a whole document": ("DRV-011", machine(), "pass", "complete"),
+    # DRV-004
+    "cuInit unknown, all nodes there": (
+        "DRV-004",
+        machine(cuda=cuda([], init_code=999)),
+        "fail",
+        "modprobe -r nvidia_uvm",
+    ),
+    "cuInit unknown in a container": (
+        "DRV-004",
+        machine(cuda=cuda([], init_code=999), host=Host(container="docker")),
+        "fail",
+        "Create the container again",
+    ),
+    "cuInit not ready, service not known": (
+        "DRV-004",
+        snapshot(cuda=cuda([], init_code=802)),
+        "fail",
+        "fabric is not set up",
+    ),
+    "cuInit no device": ("DRV-004", machine(cuda=cuda([], init_code=100)), "fail", "no device"),
+    "libcuda missing": (
+        "DRV-004",
+        machine(
+            cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT, load_error="no such file"),
+            kernel=kernel(driver_files=[]),
+        ),
+        "fail",
+        "libnvidia-compute-535",
+    ),
+    "libcuda on disk and not in the loader's cache": (
+        "DRV-004",
+        machine(cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT)),
+        "fail",
+        "sudo ldconfig &&",
+    ),
+    "libcuda crashes": (
+        "DRV-004",
+        machine(cuda=Probe(outcome="crashed", reason="the probe died by signal 11 (SIGSEGV)")),
+        "fail",
+        "crashes",
+    ),
+    # DRV-005
+    "libcuda is a stub": (
+        "DRV-005",
+        machine(
+            cuda=cuda([], library_path="/usr/local/cuda/lib64/stubs/libcuda.so.1", init_code=34)
+        ),
+        "fail",
+        "stub",
+    ),
+    "libcuda from compat, refused": (
+        "DRV-005",
+        machine(
+            cuda=cuda(
+                [],
+                library_path="/usr/local/cuda-12.4/compat/libcuda.so.1",
+                library_real_path="/usr/local/cuda-12.4/compat/libcuda.so.550.54.15",
+                init_code=804,
+            )
+        ),
+        "fail",
+        "forward compatibility",
+    ),
+    "libcuda from an older compat": (
+        "DRV-005",
+        machine(
+            cuda=cuda(
+                [],
+                library_path="/opt/cuda-compat-11-8/libcuda.so.1",
+                library_real_path="/opt/cuda-compat-11-8/libcuda.so.520.61.05",
+            )
+        ),
+        "warn",
+        "520.61.05",
+    ),
+    # DRV-009
+    "WSL with Windows' libcuda": (
+        "DRV-009",
+        machine(
+            [gpu(0)],
+            host=Host(wsl=True),
+            cuda=cuda([gpu(0)], library_path="/usr/lib/wsl/lib/libcuda.so.1"),
+        ),
+        "pass",
+        "/usr/lib/wsl/lib",
+    ),
+    "WSL with a Linux driver": (
+        "DRV-009",
+        machine(
+            [gpu(0)],
+            host=Host(wsl=True),
+            cuda=cuda([], init_code=100),
+            kernel=kernel(
+                driver_packages=[
+                    DriverPackage(manager="dpkg", name="libnvidia-compute-535", version="1")
+                ]
+            ),
+        ),
+        "fail",
+        "libnvidia-compute-535",
+    ),
+    # DRV-006
+    "nvidia-smi tells another version": (
+        "DRV-006",
+        machine(nvidia_smi=smi([gpu(0)], gpu_count=8, driver_version="550.54.15")),
+        "warn",
+        "driver version",
+    ),
+    # DRV-007
+    "a container has some of the GPUs": (
+        "DRV-007",
+        machine([gpu(0)], host=Host(container="docker")),
+        "pass",
+        "1 in CUDA",
+    ),
+    "a variable that ends at a number without a GPU": (
+        "DRV-007",
+        snapshot(nvml=nvml([gpu(0)]), cuda=cuda([gpu(0)], visible_devices="0,8")),
+        "warn",
+        "see 1 of 1 GPUs",
+    ),
+    # DRV-008
+    "the first compatible driver": (
+        "DRV-008",
+        snapshot(nvml=nvml([gpu(0)], driver_version="450.80.02", cuda_version="11.0")),
+        "pass",
+        "CUDA 11.0; any 11.x",
+    ),
+    "an older libcuda in front": (
+        "DRV-008",
+        machine(nvml=nvml([gpu(0)], cuda_version="11.8")),
+        "warn",
+        "older driver's library",
+    ),
+    "a Windows driver": (
+        "DRV-008",
+        snapshot(nvidia_smi=smi([gpu(0, driver_model="WDDM")], driver_version="536.40")),
+        "pass",
+        "536.40",
+    ),
+    "no version": ("DRV-008", snapshot(nvml=no_driver(9)), "could-not-run", "the driver's version"),
 }
 
 

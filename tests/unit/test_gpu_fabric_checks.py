@@ -1,15 +1,27 @@
-"""The checks on what joins GPUs to each other, and on services beside them."""
+"""The checks on what joins GPUs to each other, and on GPUs that are unlike the others of their name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from h100 import ADDRESSES, NOT_SUPPORTED, VICTIM, gpu, kernel, machine, pci_device, with_fault
-from judged import assert_case, full_text, judged_alone
+from h100 import (
+    ADDRESSES,
+    COUNT,
+    NOT_SUPPORTED,
+    VICTIM,
+    gpu,
+    kernel,
+    machine,
+    mig_instance,
+    pci_device,
+    with_fault,
+)
+from judged import assert_case, full_text, judged_alone, results
 
 from envcheck.collector.nvml import labels
-from envcheck.facts.gpu import NvLink
+from envcheck.data.products import product
+from envcheck.facts.gpu import Gpu, NvLink
 from envcheck.facts.kernel import Service
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
@@ -50,6 +62,44 @@ NO_FABRIC = {
     "fabric_health": NOT_SUPPORTED,
 }
 
+
+# What GPUs of one name share, as a document or NVML tells it.
+EQUAL = {
+    "vbios": "96.00.A5.00.01",
+    "inforom": "G520.0200.00.05",
+    "board_part_number": "692-2G520-0200-000",
+    "power_max_limit_w": 700.0,
+    "clock_memory_max_mhz": 2619,
+    "pcie_gen_max_device": 5,
+    "fabric_clique": 0,
+    "fabric_cluster": "<uuid-90>",
+}
+GEFORCE = {
+    "name": "NVIDIA GeForce RTX 3090",
+    "brand": "GeForce",
+    "nvlinks": NOT_SUPPORTED,
+    "fabric_state": NOT_SUPPORTED,
+    "memory_total_mib": 24576,
+    "power_default_limit_w": 350.0,
+    "power_limit_w": 350.0,
+    "virtualization": "None",
+}
+
+
+def odd(count: int = COUNT, common: dict[str, Any] | None = None, **changes: Any) -> Snapshot:
+    """A machine of which one GPU has these facts, and the others do not."""
+    alike = {**EQUAL, **(common or {})}
+    victim = min(VICTIM, count - 1)
+    return machine([gpu(n, **(alike | changes if n == victim else alike)) for n in range(count)])
+
+
+def each(
+    *values: dict[str, Any], common: dict[str, Any] | None = None, **sections: Any
+) -> Snapshot:
+    alike = {**EQUAL, **(common or {})}
+    return machine([gpu(n, **(alike | changes)) for n, changes in enumerate(values)], **sections)
+
+
 CASES: dict[str, tuple[str, Snapshot, str, str]] = {
     "joined with an error": (
         "GPU-012",
@@ -77,6 +127,9 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
         "warn",
         "54321 crc errors",
     ),
+    "half the memory": ("GPU-021", odd(memory_total_mib=40960), "fail", "81559 MiB"),
+    "a small BAR1": ("GPU-021", odd(bar1_total_mib=256), "warn", "BAR1 256 MiB"),
+    "ECC off on one": ("GPU-022", odd(ecc_enabled=False, ecc_pending=False), "warn", "-e 1"),
 }
 
 
@@ -112,3 +165,56 @@ def test_each_fault_of_the_fabric_is_one_finding(fault: str) -> None:
     assert finding.level == (
         "warn" if "recovery" in fault or "degraded" in fault else finding.level
     )
+
+
+def test_machines_whose_gpus_are_alike_pass() -> None:
+    mig = {"mig_enabled": True, "mig_pending": True, "mig_instances": [mig_instance()]}
+    healthy = (
+        odd(),
+        odd(**mig),
+        odd(common={"virtualization": "Pass-Through"}),
+        odd(2, GEFORCE),
+        odd(2, GEFORCE, vbios="94.02.42.00.A9", power_max_limit_w=400.0, clock_sm_max_mhz=2130),
+        machine([Gpu(name="NVIDIA H100 80GB HBM3"), Gpu(name="NVIDIA H100 80GB HBM3")]),
+    )
+    for snapshot in healthy:
+        found = results(snapshot, ["gpu", "pci"])
+        bad = {code: full_text(r) for code, r in found.items() if r.findings and code in NEW}
+        assert not bad
+
+
+NEW = {f"GPU-0{number}" for number in range(21, 26)} | {"GPU-010", "GPU-013", "PCI-008"}
+
+
+def pci(*slots: int) -> Pci:
+    """The devices of the first GPUs, in slots of so many lanes."""
+    return Pci(
+        devices=[
+            pci_device(address, slot_max_link_width=lanes, link_width=lanes)
+            for address, lanes in zip(ADDRESSES, slots, strict=False)
+        ]
+    )
+
+
+X1 = {"pcie_width": 1}
+IDLE = {"utilization_percent": 0, "clock_event_reasons": ["gpu_idle"], "performance_state": "P8"}
+
+
+def test_a_riser_of_one_lane_is_found_on_an_idle_gpu() -> None:
+    found = each({}, X1 | IDLE, common=GEFORCE, pci=pci(16, 1))
+    assert "without a riser of one lane" in full_text(results(found, ["gpu", "pci"])["GPU-010"])
+
+
+def test_every_product_has_a_source_and_is_found_by_its_name() -> None:
+    for name, links in {
+        "Tesla V100-SXM2-16GB": 6,
+        "NVIDIA A100-SXM4-80GB": 12,
+        "NVIDIA H100 80GB HBM3": 18,
+        "NVIDIA H200": 18,
+        "NVIDIA B200": 18,
+        "NVIDIA GB200": 18,
+    }.items():
+        found = product(name)
+        assert found is not None and (found.board, found.nvlinks) == ("module", links)
+    for name in ("NVIDIA H200 NVL", "NVIDIA GeForce RTX 4090", "GRID A100X-40C", "NVIDIA A10"):
+        assert product(name) is None
