@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from build import document
 from h100 import empty_machine, lost_gpu, machine, with_fault
-from test_report_verdict import hot
+from test_report_glance import hot
 
 from envcheck.checks.registry import areas
 from envcheck.cli.main import run

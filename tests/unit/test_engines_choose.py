@@ -1,4 +1,4 @@
-"""Which engine is taken, how GPUs get into it, and how it starts an image."""
+"""Which engine is taken, how GPUs get into it, how it starts an image, and the way into a container."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 from build import snapshot
 from msgspec.structs import replace
+from targets import bare_machine, gpu, machine
 from test_container_checks import DOCKER, GPU, LINKED, NO_DAEMON, PODMAN, READY, SPEC, UNLINKED
 from whole import ABSENT
 
-from envcheck.exit_codes import Cannot
+from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.engine import Start
-from envcheck.install.engines import inside, skopeo, starting, wiring
+from envcheck.install.engines import engine_storage, inside, skopeo, starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
@@ -187,3 +189,77 @@ def test_without_skopeo_its_installation_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(Cannot, match="skopeo") as caught:
         skopeo.program(snapshot(host=HOST))
     assert caught.value.hint == "sudo apt install skopeo"
+
+
+REF = "registry.test/tf:1"
+SILENT = replace(DOCKER, server_version=NO_DAEMON)
+
+
+@pytest.fixture(autouse=True)
+def stored(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """(engine, image) that are there."""
+    held: set[tuple[str, str]] = {("podman", REF)}
+
+    def find(program: str, name: str) -> engine_storage.Stored | None:
+        engine = program.rpartition("/")[2]
+        return engine_storage.Stored(id="sha256:1") if (engine, name) in held else None
+
+    monkeypatch.setattr(engine_storage, "find", find)
+    return held
+
+
+def here(*engines: Engine, gpus: bool = False) -> Snapshot:
+    probes: dict[str, Any] = machine(gpu()) if gpus else bare_machine()
+    facts = Containers(engines=list(engines), cdi_specs=[], oci_hooks=[], hook_path=ABSENT)
+    return snapshot(containers=facts, **probes)
+
+
+def test_a_fresh_container_with_standard_input_without_network_and_a_name_to_remove_it_by() -> None:
+    result = inside.of_image(REF, here(PODMAN))
+    assert result.location == f"image:{REF}"
+    assert result.argv[0] == "/usr/bin/podman" and result.argv[-1] == REF, (
+        "the collector appends its shell"
+    )
+    assert {"run", "--rm", "--pull=never", "--interactive", "--network=none"} <= set(result.argv)
+    (name,) = (word.partition("=")[2] for word in result.argv if word.startswith("--name="))
+    assert result.ending == ["/usr/bin/podman", "rm", "--force", "--time", "0", name]
+    assert name != inside.of_image(REF, here(PODMAN)).ending[-1]
+
+
+def test_the_engine_that_has_the_image_is_taken(stored: set[tuple[str, str]]) -> None:
+    stored.clear()
+    stored.add(("docker", REF))
+    assert inside.of_image(REF, here(PODMAN, DOCKER)).argv[0] == "/usr/bin/docker"
+    with pytest.raises(UsageError, match="no such image in podman") as caught:
+        inside.of_image(REF, here(PODMAN, DOCKER), "podman")
+    assert caught.value.hint == f"podman pull {REF}"
+
+
+def test_what_nobody_has_is_not_pulled_and_its_command_is_safe_to_paste() -> None:
+    with pytest.raises(UsageError, match="no such image in podman or docker") as caught:
+        inside.of_image("x;reboot", here(PODMAN, DOCKER))
+    assert caught.value.hint == "podman pull 'x;reboot'; or: docker pull 'x;reboot'"
+
+
+@pytest.mark.parametrize(
+    ("engines", "asked", "words"),
+    [
+        ([], "", "no container engine"),
+        ([], "docker", "docker is not installed"),
+        ([SILENT], "", "docker"),
+    ],
+)
+def test_without_an_engine_that_works_nothing_can_be_looked_at(
+    engines: list[Engine], asked: str, words: str
+) -> None:
+    with pytest.raises(CouldNotLook, match=words) as caught:
+        inside.of_image(REF, here(*engines), asked)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["", "--privileged"])
+def test_a_name_that_is_none(name: str) -> None:
+    with pytest.raises(UsageError, match="not an image's name"):
+        inside.of_image(name, here(PODMAN))
+    with pytest.raises(UsageError, match="not a container's name"):
+        inside.of_container(name)

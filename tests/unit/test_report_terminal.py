@@ -20,7 +20,7 @@ from reported import (
     report_of,
     result,
 )
-from test_report_verdict import hot
+from test_report_glance import hot
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.evidence import Evidence

@@ -1,4 +1,4 @@
-"""Which version `envcheck run` starts, and what it says where there is none."""
+"""Which version `envcheck run` starts, with which shell and environment, and what it says where none is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import places
+from envcheck.install.start import wheel
 from envcheck.install.start.finding import find
 from envcheck.install.transaction import roots
-from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.layout import Root, Version
+from envcheck.install.wheels import activation
 
 ONE, TWO = "1.0-py3.11-00000001", "23.03-tf1-00000002"
 
@@ -74,3 +76,33 @@ def test_a_version_that_is_not_there_or_not_finished(tmp_path: Path) -> None:
     assert "there is no such version" in result and ONE in hint and TWO in hint
     assert "there is no such version" in refusal(str(root), "../root")[0]
     assert "was never finished" in refusal(str(root), ONE)[0]
+
+
+ODD = {"A": 'it\'s $HOME; `x` \\ "q"', "TF_X": "1", "EMPTY": ""}
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Version:
+    """With activation scripts, as short as they can be."""
+    made = Version(tmp_path / "tiny" / "1.0-py3.11-00000001")
+    (made.directory / "bin").mkdir(parents=True)
+    script = made.directory / "bin" / "activate"
+    script.write_text('deactivate () {\n    true\n}\nVIRTUAL_ENV="x"\n')
+    return made
+
+
+def test_activation_is_read_as_it_was_written(version: Version) -> None:
+    assert activation.read(version.directory) == {}
+    activation.write(version.directory, ODD)
+    assert activation.read(version.directory) == ODD
+    with (version.directory / "bin" / "activate").open("a") as script:
+        script.write("\nMINE=1 ; export MINE\n")
+    assert activation.read(version.directory) == ODD
+
+
+def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Version) -> None:
+    for shell, interactive in (("/usr/bin/fish", True), ("/bin/bash", False), ("", False)):
+        caller = {"SHELL": shell, "PATH": "/usr/bin"}
+        found = wheel.shell(version, caller, interactive=interactive)
+        assert found.argv == [shell or "/bin/sh"]
+        assert found.environment == wheel.activated(version, caller)
