@@ -35,11 +35,6 @@ def only(result: CheckResult, level: str = "fail") -> Finding:
     return finding
 
 
-def commands(finding: Finding) -> str:
-    assert finding.remedy is not None
-    return "\n".join(finding.remedy.commands)
-
-
 def healthy(gpus: list[Gpu] | None = None, host: Host = BARE, **kernel: Any) -> Snapshot:
     """The healthy machine with these facts of the kernel."""
     facts = h100.kernel(**{"release": RELEASE, **kernel})

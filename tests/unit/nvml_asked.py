@@ -14,7 +14,6 @@ from world.machine import Machine, nvml_rows
 from envcheck.collector.facts import dumps
 from envcheck.collector.probes import nvml
 from envcheck.collector.runtime.context import Context
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, Nvml
 
 
@@ -63,8 +62,3 @@ def code(number: int, function: str, key: str = "*", handle: str = "1") -> str:
 def field(number: int, value: int) -> str:
     kind, blob = struct.pack("=I", 3), struct.pack("=Q", value)
     return f"1 nvmlDeviceGetFieldValues {number},0 0 - {kind.hex()} {blob.hex()}"
-
-
-def reason(fact: Any) -> str:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable

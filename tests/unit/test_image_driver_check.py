@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from build import area_checks, document, snapshot
+from judged import commands
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.gpu import Nvml
@@ -41,11 +42,6 @@ def result(snap: Snapshot) -> CheckResult:
 def only(snap: Snapshot) -> Finding:
     (finding,) = result(snap).findings
     return finding
-
-
-def commands(finding: Finding) -> str:
-    assert finding.remedy is not None
-    return "\n".join(finding.remedy.commands)
 
 
 def test_what_is_well() -> None:

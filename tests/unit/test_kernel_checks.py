@@ -7,14 +7,13 @@ from typing import Any
 
 import h100
 import pytest
-from judged import checks_of, full_text, results
+from judged import checks_of, commands, full_text, results
 from kernel_machines import (
     ABSENT,
     ADDRESS,
     AREAS,
     BARE,
     RELEASE,
-    commands,
     event,
     healthy,
     judge,

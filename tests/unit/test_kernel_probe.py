@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from world.elf import kernel_module, modinfo
-from world.kernel_tree import RELEASE, Tree, decode
+from world.kernel_tree import RELEASE, Tree, decode, reason
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import driver_packages as kernel_packages
@@ -35,11 +35,6 @@ def tree(tmp_path: Path) -> Tree:
 def probe(tree: Tree) -> Kernel:
     facts: Kernel = decode(kernel.collect(tree.context()), Kernel)
     return facts
-
-
-def reason(fact: Any) -> str:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable
 
 
 def test_an_empty_machine(tree: Tree) -> None:

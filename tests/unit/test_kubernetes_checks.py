@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from build import area_checks, snapshot
+from judged import commands
 from msgspec.structs import replace
 from test_container_checks import DOCKER, LINKED, READY, WITH_GPU
 
@@ -55,11 +56,6 @@ def only(result: CheckResult) -> Finding:
     assert result.outcome == finding.level == "warn"
     assert finding.evidence and finding.remedy is not None
     return finding
-
-
-def commands(finding: Finding) -> str:
-    assert finding.remedy is not None
-    return "\n".join(finding.remedy.commands)
 
 
 def outcomes(node: Kubernetes | None, **more: Any) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from world.kernel_tree import reason
 
 from envcheck.collector.containers import kubernetes
 from envcheck.collector.facts import Facts, dumps
@@ -73,10 +73,6 @@ def node(tmp_path: Path) -> Node:
     made = Node(tmp_path)
     made.write("/usr/bin/nvidia-container-runtime")
     return made
-
-
-def reason(fact: Any) -> str:
-    return str(fact.unavailable)
 
 
 def test_a_runtime_in_a_drop_in(node: Node) -> None:

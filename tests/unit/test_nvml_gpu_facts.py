@@ -8,7 +8,8 @@ from typing import Any
 
 import pynvml
 import pytest
-from nvml_asked import code, collect, field, first, gpus, reason, two
+from nvml_asked import code, collect, field, first, gpus, two
+from world.kernel_tree import reason
 
 from envcheck.collector.nvml.labels import clock_event_reasons
 from envcheck.facts.base import Unavailable

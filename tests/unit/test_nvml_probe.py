@@ -15,9 +15,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nvml_asked import code, collect, first, gpus, reason, two
+from nvml_asked import code, collect, first, gpus, two
 from world import nvml_face, smi
 from world.bases import BASES
+from world.kernel_tree import reason
 from world.machine import nvml_rows
 
 from envcheck.collector.facts import dumps

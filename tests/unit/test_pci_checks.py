@@ -8,6 +8,7 @@ import h100
 import pytest
 from build import snapshot
 from judged import results
+from kernel_machines import AREAS, judge
 from msgspec.structs import replace
 
 from envcheck.facts.base import ProgramSetting, Unavailable
@@ -16,12 +17,10 @@ from envcheck.facts.host import Host
 from envcheck.facts.kernel import ConfigLine, DkmsState, Kernel, KernelEvent, ModuleOption
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
-from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
 CLOSED = Unavailable(unavailable="no-permission")
 BARE = Host(os_id="ubuntu", wsl=False, hypervisor=ABSENT)
-AREAS = ("pci", "kernel")
 ADDRESS = h100.ADDRESSES[h100.VICTIM]
 
 
@@ -56,10 +55,6 @@ def test_wsl_without_a_gpu(kernel: str, gpu_support: str, facts: dict[str, Any],
 
 def machine(found: list[PciDevice], **sections: Any) -> Snapshot:
     return h100.machine(**{"host": BARE, "pci": Pci(devices=found), **sections})
-
-
-def judge(found: Snapshot, code: str) -> CheckResult:
-    return results(found, AREAS)[code]
 
 
 # PCI-001

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from world.kernel_tree import Tree, decode
+from world.kernel_tree import Tree, decode, reason
 
 from envcheck.collector.linux import pci_acs
 from envcheck.collector.probes import pci
@@ -32,11 +31,6 @@ def only(tree: Tree) -> PciDevice:
     assert isinstance(devices, list)
     assert len(devices) == 1
     return devices[0]
-
-
-def reason(fact: Any) -> str:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable
 
 
 def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from world.kernel_tree import reason
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector.facts import dumps
@@ -59,10 +60,6 @@ def only_gpu(facts: dict[str, Any]) -> Gpu:
 
 def capture(name: str) -> Gpu:
     return only_gpu(document.read_file(str(captures.path(name))))
-
-
-def reason(fact: Any) -> str:
-    return str(fact.unavailable)
 
 
 @pytest.mark.parametrize("name", CAPTURES)

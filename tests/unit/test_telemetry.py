@@ -10,6 +10,7 @@ from types import SimpleNamespace as Struct
 from typing import Any
 
 import pytest
+from children import Clock
 from pynvml import NVMLError
 
 from envcheck.collector.nvml.binding import Binding
@@ -18,14 +19,6 @@ from envcheck.collector.telemetry.telemetry import Telemetry
 from envcheck.collector.worker import messages
 from envcheck.collector.worker.parent import Limits, Worker
 from envcheck.collector.worker.pipes import MOST, LinePipe
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Answers:

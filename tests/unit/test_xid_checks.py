@@ -6,8 +6,8 @@ from typing import Any
 
 import h100
 import pytest
-from judged import results
-from kernel_machines import ABSENT, ADDRESS, BARE, commands, event, healthy, judge, only
+from judged import commands, results
+from kernel_machines import ABSENT, ADDRESS, BARE, event, healthy, judge, only
 from msgspec.structs import replace
 
 from envcheck.data.kernel import xids

@@ -9,6 +9,7 @@ import msgspec
 
 from envcheck.collector.facts import Facts, dumps
 from envcheck.collector.runtime.context import Context
+from envcheck.facts.base import Unavailable
 
 from .contents import Link
 from .pci import device_files, pci
@@ -62,3 +63,8 @@ class Tree:
 def decode(facts: Facts, kind: Any) -> Any:
     """A probe's facts, through JSON into the Snapshot's types, which refuse what they do not know."""
     return msgspec.json.decode(dumps(facts.values).encode(), type=kind)
+
+
+def reason(fact: Any) -> str:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable
