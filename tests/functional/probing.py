@@ -13,6 +13,7 @@ from envcheck.collector.kernels.records import PartReport
 from envcheck.collector.runtime import process
 from envcheck.collector.worker import command, probe
 from envcheck.collector.worker.parent import Limits, Worker
+from envcheck.facts.base import Unavailable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,11 @@ def facts(python: str, module: str, params: dict[str, Any], **environment: str) 
     assert ended.ok, ended.tail(20)
     answer: dict[str, Any] = probe.parse(ended)
     return answer
+
+
+def why(fact: Any) -> tuple[str, str]:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable, fact.detail
 
 
 def level(python: list[str], module: str, params: dict[str, Any]) -> list[str]:

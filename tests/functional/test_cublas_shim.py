@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import probing
 import pytest
+from probing import why
 from world import folder as loose
 
 from envcheck.collector.runtime import process
@@ -103,11 +104,6 @@ def value(fact: Any) -> Any:
 def timed(mode: ModeRun) -> Rate:
     assert mode.rate is not None, mode.rate_reason
     return mode.rate
-
-
-def why(fact: Any) -> tuple[str, str]:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable, fact.detail
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])

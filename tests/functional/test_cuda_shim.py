@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import probing
 import pytest
+from probing import why
 from world import folder
 
 from envcheck.collector.facts import dumps
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver
 
 THIS = sys.version_info[1]
@@ -32,11 +31,6 @@ def facts_of(
     answer = probing.facts(probing.interpreter(minor), "cuda", {}, **variables, **environment)
     assert "without CUDA_VISIBLE_DEVICES" in answer["sources"]["*"]
     return msgspec.json.decode(dumps(answer["facts"]).encode(), type=CudaDriver)
-
-
-def why(fact: Any) -> tuple[str, str]:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable, fact.detail
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])

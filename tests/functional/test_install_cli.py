@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli import PYTHON, environment
-from demo_stack import Demo, demo
+from demo_stack import Demo, demo, sentence
 from index_server import Access
 from installing import Home
-from processes import PATIENCE, begun
+from processes import PATIENCE, begun, ran
 from started import Installed, work
 
 KEYS = ["result", "exit_code", "error", "plan", "environment"]
@@ -121,3 +122,45 @@ def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
     code, output = at_a_terminal(home, "\n", *shop.selection)
     assert code == 0 and "Installed and verified" in output
     assert "Go on?" not in at_a_terminal(home, "", *shop.selection)[1], "there is nothing to do"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--lock", "l", "--release", "1"], "--lock and --release cannot be used together"),
+        (["--path", ""], "--path: the path is empty"),
+        (["--lock", "/nowhere.toml"], "/nowhere.toml: the lock cannot be read: No such file"),
+        (["--offline", "/nowhere-at-all"], "/nowhere-at-all: No such file"),
+        (["--stack", "/nowhere.toml"], "/nowhere.toml: the stack cannot be read: No such file"),
+        (["--python", "/nowhere-at-all/python"], "there is no /nowhere-at-all/python"),
+        (["--stack", "tensorflo"], 'did you mean "tensorflow"'),
+    ],
+)
+def test_wrong_usage(home: Home, arguments: list[str], word: str) -> None:
+    result = home.envcheck("install", *arguments)
+    assert word in sentence(result, 2)
+
+
+def test_no_disk(home: Home, shop: Demo) -> None:
+    """The data directory is a tmpfs of 4 MiB: refused in the plan, with what is missing."""
+    folder = home.folder / "data"
+    folder.mkdir(parents=True)
+    mount = f'mount -t tmpfs -o size=4m none "{folder}" && exec "$@"'
+    argv: list[Any] = ["unshare", "-rm", "sh", "-c", mount, "sh"]
+    if ran([*argv, "true"]).returncode:
+        pytest.skip("no mount namespaces for this user")
+    install = [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"]
+    result = ran([*argv, *install], env=environment(**home.variables))
+    text = sentence(result, 3)
+    assert "not enough space" in text and f"{folder}" in text and "more needed" in text
+
+
+def gpu_is_here() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+@pytest.mark.skipif(gpu_is_here(), reason="there is a GPU")
+def test_a_gpu_stack_without_a_gpu(home: Home) -> None:
+    result = home.envcheck("install", "--stack", "nvidia-tf1")
+    assert "no NVIDIA GPU" in sentence(result, 3)
+    assert "--allow-no-gpu" in result.stderr.decode()

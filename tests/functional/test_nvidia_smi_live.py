@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import probing
 import pytest
+from probing import why
 
 from envcheck.collector.facts import dumps
 from envcheck.collector.probes import nvidia_smi
 from envcheck.collector.runtime import process
 from envcheck.collector.runtime.context import Context
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import NvidiaSmi
 
 DOCUMENT = """<?xml version="1.0" ?>
@@ -49,11 +49,6 @@ def typed(values: dict[str, Any]) -> NvidiaSmi:
 def here(path: str) -> NvidiaSmi:
     """The probe in this process."""
     return typed(nvidia_smi.collect(Context({**os.environ, "PATH": path})).values)
-
-
-def why(fact: Any) -> tuple[str, str]:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable, fact.detail
 
 
 @pytest.mark.parametrize("minor", [sys.version_info[1], 6])

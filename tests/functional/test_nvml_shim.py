@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import probing
@@ -13,7 +12,6 @@ import pytest
 from world import folder
 
 from envcheck.collector.facts import dumps
-from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Nvml
 
 THIS = sys.version_info[1]
@@ -58,11 +56,6 @@ def facts_of(libraries: Path, minor: int = THIS, path: str = pynvml.__file__) ->
     answer = probing.facts(python, "nvml", {"pynvml": path}, **variables)
     assert answer["sources"]["gpus.uuid"] == "nvmlDeviceGetUUID"
     return msgspec.json.decode(dumps(answer["facts"]).encode(), type=Nvml)
-
-
-def why(fact: Any) -> tuple[str, str]:
-    assert isinstance(fact, Unavailable), fact
-    return fact.unavailable, fact.detail
 
 
 @pytest.mark.parametrize("minor", [THIS, 6])
