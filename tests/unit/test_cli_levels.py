@@ -1,18 +1,24 @@
-"""How deep a look is, and which acceleration systems it runs: from the command line to the collector."""
+"""How deep a look is, its systems and micro-kernels: from the command line down to the collector's own."""
 
 from __future__ import annotations
 
+import argparse
+import json
 from typing import Any
 
 import msgspec
 import pytest
+from h100 import machine
 from whole import whole
 
+from envcheck import collection
 from envcheck.checks import registry
 from envcheck.cli import doctor, kernels
 from envcheck.cli.main import run
 from envcheck.cli.parser import Parser
-from envcheck.collection import Kernels
+from envcheck.collection import Collected, Kernels
+from envcheck.collector import main as collector_main
+from envcheck.collector.kernels import LEVELS, MODES
 from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.acceleration import Acceleration, SystemRun
@@ -37,11 +43,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def wanted(*argv: str, only: Any = (), skip: Any = ()) -> Kernels | None:
+def parsed(*argv: str) -> argparse.Namespace:
     parser = Parser()
     kernels.add_arguments(parser)
+    return parser.parse_args(argv)
+
+
+def wanted(*argv: str, only: Any = (), skip: Any = ()) -> Kernels | None:
     words = [doctor._selection(list(some)) for some in (only, skip)]
-    return kernels.wanted(parser.parse_args(argv), *words)
+    return kernels.wanted(parsed(*argv), *words)
 
 
 @pytest.mark.usefixtures("made")
@@ -110,3 +120,75 @@ def test_a_replay_says_what_the_run_said(
         out = capsys.readouterr().out
         assert state in out and run_["reason"] in out
     assert run(["doctor", "--from", str(file), "--only", "xla", "--exit-zero"]) == 0
+
+
+ASKED = [
+    ("", Kernels()),
+    ("--kernels l0,L2", Kernels(levels=["L0", "L2"])),
+    ("--modes FP16,int8", Kernels(modes=["fp16", "int8"])),
+    ("--gpu 0 --gpu 2,3", Kernels(gpus=[0, 2, 3])),
+    ("--busy-ok", Kernels(busy_ok=True)),
+    ("--level quick", None),
+]
+
+
+@pytest.mark.parametrize(("argv", "expected"), ASKED)
+def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
+    assert wanted(*argv.split()) == expected
+
+
+@pytest.mark.parametrize(("argv", "expected"), ASKED)
+def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
+    if expected is None:
+        assert collector_main._arguments(["--level=quick"]).request.kernels is None
+        return
+    sent = json.dumps({"kernels": msgspec.to_builtins(expected)})
+    options = collector_main._arguments(["--request", sent]).request.kernels
+    assert options.levels == (expected.levels or list(LEVELS))
+    assert options.modes == [
+        m for m in MODES if not expected.modes or m in (*expected.modes, "fp32")
+    ]
+    assert options.gpus == (expected.gpus or None)
+    assert options.busy_ok == expected.busy_ok
+
+
+@pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
+def test_options_for_kernels_contradict_a_quick_look_and_a_snapshot(argv: str) -> None:
+    option = argv.split()[0]
+    with pytest.raises(UsageError, match=f"^{option} and --level quick cannot be used together$"):
+        wanted(*argv.split(), "--level=quick")
+    with pytest.raises(UsageError, match=f"^{option} and --from cannot be used together"):
+        kernels.refuse(parsed(*argv.split()), "--from")
+    kernels.refuse(parsed(), "--from")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+
+    def collect(path: str | None, **options: Any) -> Collected:
+        made.append(options)
+        return Collected(machine(), {})
+
+    monkeypatch.setattr(collection, "collect", collect)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("doctor", Kernels()),
+        ("doctor --gpu 1", Kernels(gpus=[1])),
+        ("doctor --only driver", None),
+        ("collect --kernels L0", Kernels(levels=["L0"])),
+        ("collect --level quick", None),
+    ],
+)
+def test_the_commands_pass_them_on(
+    calls: list[dict[str, Any]],
+    argv: str,
+    expected: Kernels | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run([*argv.split(), "--target", "/env"])
+    assert [call["kernels"] for call in calls] == [expected]

@@ -1,15 +1,20 @@
-"""Which version `envcheck run` starts, with which shell and environment, and what it says where none is."""
+"""Which version `envcheck run` starts, in which environment, and what it asks of an engine."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from envcheck.exit_codes import EnvcheckError
+from envcheck.exit_codes import EnvcheckError, UsageError
 from envcheck.install import places
-from envcheck.install.start import wheel
+from envcheck.install.engine import Start, Wiring
+from envcheck.install.engines.command import Mount, argv
+from envcheck.install.start import container, start_file, wheel
 from envcheck.install.start.finding import find
+from envcheck.install.start.options import Options, mount, variable
 from envcheck.install.transaction import roots
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.wheels import activation
@@ -106,3 +111,74 @@ def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Ver
         found = wheel.shell(version, caller, interactive=interactive)
         assert found.argv == [shell or "/bin/sh"]
         assert found.environment == wheel.activated(version, caller)
+
+
+CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
+
+
+def start(engine: str = "podman", **changes: object) -> Start:
+    given: dict[str, object] = {
+        "engine": engine, "program": f"/usr/bin/{engine}", "image": "sha256:0", "reference": "r",
+        "wiring": CDI, "gpus": 2, "shm_mib": 1024, **changes,
+    }  # fmt: skip
+    return Start(**given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_callers_own_words_reach_the_engine(here: Path) -> None:
+    (here / "data set").mkdir()
+    options = Options(
+        env=[variable("A=b=c"), variable("TOKEN")],
+        volume=[mount("data set:/data:ro")],
+        engine_arg=["--shm-size=2048m", "--network=host"],
+    )
+    found = container.where(options)
+    assert found.mounts == [Mount(source=f"{here}/data set", target="/data", read_only=True)]
+    assert (found.cwd, found.uid, found.gid) == (str(here), os.getuid(), os.getgid())
+    words = argv(start(), ["true"], found)
+    assert {"--shm-size=2048m", "--network=host", "A=b=c", "TOKEN"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("/:/x", Mount(source="/", target="/x")),
+        ("/:/x:rw", Mount(source="/", target="/x")),
+        (".:/x:ro", Mount(source="HERE", target="/x", read_only=True)),
+        ("a:b:/x", Mount(source="HERE/a:b", target="/x")),
+    ],
+)
+def test_a_volume(here: Path, word: str, wanted: Mount) -> None:
+    (here / "a:b").mkdir()
+    source = wanted.source.replace("HERE", str(here))
+    assert mount(word) == msgspec.structs.replace(wanted, source=source)
+
+
+def test_a_working_directory_of_the_system_s_is_not_mounted_and_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in ("/", "/proc", "/usr"):
+        monkeypatch.chdir(place)
+        words = argv(start(), ["true"], container.where(Options()))
+        assert "--mount" not in words and not [w for w in words if w.startswith("--workdir")]
+        assert capsys.readouterr().err.startswith(f"envcheck: {place} is not mounted")
+        volumes = [mount("/:/usr"), mount("/:/proc")] if place != "/" else []
+        container.where(Options(volume=volumes))
+        assert (capsys.readouterr().err == "") == (place != "/"), "mounted by the user"
+
+
+def test_a_damaged_start_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "start.json"
+    for text in (None, "{", "{}", '{"engine": "lxc"}'):
+        if text is not None:
+            file.write_text(text)
+        with pytest.raises(UsageError) as caught:
+            start_file.read(file)
+        assert str(file) in str(caught.value) and caught.value.hint
+    file.write_bytes(msgspec.json.encode(start()))
+    assert start_file.read(file) == start()
