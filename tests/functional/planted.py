@@ -149,11 +149,6 @@ def _waiting_to_be_removed(root: Path, outside: Path) -> None:
     os.link(outside / "a.txt", removing / "hard")
 
 
-def _holder_of_another_kind(root: Path, outside: Path) -> None:
-    """What would move a terminal's cursor, and more than anybody reads."""
-    Root(root).lock.write_text("\x1b]0;x\a\n" + "x" * 100_000)
-
-
 PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "nothing": lambda root, outside: None,
     "an absolute name": _journal("OUTSIDE", "OUTSIDE/", f"OUTSIDE/{VALID}"),
@@ -171,7 +166,10 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "lock to a new file": _link(".envcheck/lock", "new.txt"),
     "lock has another name": _hard(".envcheck/lock", "a.txt"),
     "lock a FIFO": _fifo(".envcheck/lock"),
-    "holder of another kind": _holder_of_another_kind,
+    # What would move a terminal's cursor, and more than anybody reads.
+    "holder of another kind": lambda root, _: Root(root).lock.write_text(
+        "\x1b]0;x\a\n" + "x" * 100_000
+    ),
     "owner to a file": _link(".envcheck/owner.json", "owner.json"),
     "owner a FIFO": _fifo(".envcheck/owner.json"),
     "failed to a directory": _link(".envcheck/failed", "failed"),

@@ -260,7 +260,9 @@ def _needed() -> SlurmPrograms:
     for program in ("munged", "slurmctld", "slurmd", "slurmstepd", "srun", "sinfo", "scontrol",
                     "squeue", "scancel", "sbatch", "unshare", "setpriv"):  # fmt: skip
         names = (program, f"{program}-wlm")  # Debian's own, before its links are made
-        place = next((p for n in names if (p := shutil.which(n, path=_places()))), None)
+        place = next(
+            (p for n in names if (p := shutil.which(n, path=f"{PLACES}:{UNPACKED}/usr/bin"))), None
+        )
         if place is None:
             raise NoCluster(f"there is no {program} on this machine")
         found[program] = Path(place)
@@ -278,10 +280,6 @@ def _needed() -> SlurmPrograms:
     if version is None:
         raise NoCluster(f"slurmctld does not start: {shown.strip()[-300:]}")
     return SlurmPrograms(found, plugins, (int(version[1]), int(version[2])))
-
-
-def _places() -> str:
-    return f"{PLACES}:{UNPACKED}/usr/bin"
 
 
 def _said(script: str) -> str:

@@ -83,12 +83,8 @@ def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network:
     assert again["result"] == "already"
 
 
-def copy(bundle: Path, to: Path) -> Path:
-    return Path(shutil.copytree(bundle, to / "copy"))
-
-
 def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) -> None:
-    broken = copy(bundle, tmp_path)
+    broken = Path(shutil.copytree(bundle, tmp_path / "copy"))
     (file,) = broken.glob("files/demo_lib-*.whl")
     right = hashlib.sha256(file.read_bytes()).hexdigest()
     data = bytearray(file.read_bytes())

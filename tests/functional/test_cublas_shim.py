@@ -62,10 +62,6 @@ class Ended:
         return {name: mode.outcome for name, mode in self.modes.items()}
 
 
-def command(minor: int, params: dict[str, Any]) -> list[str]:
-    return probing.level([probing.interpreter(minor)], "level1", {**PARAMS, **params})
-
-
 def environ(folder: Path, variables: dict[str, str]) -> dict[str, str]:
     taken = ("CUDA", "CUBLAS", "NVIDIA", "LD_", "SHIM_")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(taken)}
@@ -76,7 +72,9 @@ def environ(folder: Path, variables: dict[str, str]) -> dict[str, str]:
 def run(
     folder: Path, params: dict[str, Any] | None = None, minor: int = THIS, **shim: str
 ) -> Ended:
-    ended = process.run(command(minor, params or {}), 120, env=environ(folder, shim))
+    python = probing.interpreter(minor)
+    argv = probing.level([python], "level1", {**PARAMS, **(params or {})})
+    ended = process.run(argv, 120, env=environ(folder, shim))
     assert ended.outcome == "exited", ended.tail(20)
     return Ended(ended.code, ended.stdout, ended.stderr)
 

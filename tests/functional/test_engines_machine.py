@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from docker_daemon import DockerDaemon
 from engine_images import served
 from podman import PodmanWorld
 from processes import ran
@@ -16,16 +15,12 @@ from envcheck.install.engines import command, starting
 from envcheck.install.engines.choose import choose
 
 
-def put(monkeypatch: pytest.MonkeyPatch, world: PodmanWorld | DockerDaemon) -> None:
-    for name, value in world.variables.items():
-        monkeypatch.setenv(name, value)
-
-
 def test_what_may_be_set_is_what_a_start_can_have(
     podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Every limit, size and init of the Start is one that this podman really takes."""
-    put(monkeypatch, podman_world)
+    for name, value in podman_world.variables.items():
+        monkeypatch.setenv(name, value)
     snapshot = collection.collect(only=["containers", "host", "pci"]).snapshot
     choice = choose("podman", snapshot)
     engine = choice.engine

@@ -155,11 +155,7 @@ def test_no_disk(home: Home, shop: Demo) -> None:
     assert "not enough space" in text and f"{folder}" in text and "more needed" in text
 
 
-def gpu_is_here() -> bool:
-    return Path("/dev/nvidiactl").exists()
-
-
-@pytest.mark.skipif(gpu_is_here(), reason="there is a GPU")
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU")
 def test_a_gpu_stack_without_a_gpu(home: Home) -> None:
     result = home.envcheck("install", "--stack", "nvidia-tf1")
     assert "no NVIDIA GPU" in sentence(result, 3)

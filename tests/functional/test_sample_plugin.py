@@ -47,14 +47,11 @@ def installed(folder: Path, source: Path) -> Envcheck:
     return envcheck
 
 
-def copied(folder: Path) -> Path:
-    return Path(shutil.copytree(PLUGIN, folder, ignore=shutil.ignore_patterns("__pycache__")))
-
-
 @pytest.fixture(scope="module")
 def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
     folder = tmp_path_factory.mktemp("plugged")
-    yield installed(folder, copied(folder / "source"))
+    unbuilt = shutil.ignore_patterns("__pycache__")
+    yield installed(folder, Path(shutil.copytree(PLUGIN, folder / "source", ignore=unbuilt)))
 
 
 @pytest.fixture(scope="module")

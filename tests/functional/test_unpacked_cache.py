@@ -58,12 +58,7 @@ def rewrite(name: str, text: str) -> None:
 
 def change(path: Path, text: str) -> None:
     path.write_text(text)
-    later(path)
-
-
-def later(path: Path) -> None:
-    """As if it had been written a minute later."""
-    os.utime(path, (path.stat().st_mtime + 60,) * 2)
+    os.utime(path, (path.stat().st_mtime + 60,) * 2)  # as if it had been written a minute later
 
 
 def planted(name: str) -> Callable[[], object]:

@@ -17,7 +17,6 @@ from envcheck.bench.results import results
 from envcheck.bench.suspects import suspect
 from envcheck.data.gpu_names import capability_of
 from envcheck.facts.bench import RowRun
-from envcheck.facts.telemetry import GpuSamples
 
 
 def judged(*runs: RowRun, **machine: Any) -> BenchResult:
@@ -218,10 +217,6 @@ GPU = made.gpus(
 )[0]
 
 
-def _suspect(*taken: GpuSamples) -> Any:
-    return suspect(run(100, samples=list(taken)), {"0000:01:00.0": GPU})
-
-
 @pytest.mark.parametrize(
     ("seen", "kind", "words"),
     [
@@ -241,5 +236,6 @@ def _suspect(*taken: GpuSamples) -> Any:
     ],
 )
 def test_the_first_that_stands_out(seen: dict[str, Any], kind: str, words: str) -> None:
-    found = _suspect(samples(**{**WELL, **seen}))
+    row = run(100, samples=[samples(**{**WELL, **seen})])
+    found = suspect(row, {"0000:01:00.0": GPU})
     assert found.kind == kind and words in found.words

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -81,12 +80,8 @@ custom_call_target="__cublas$gemm", backend_config={"alpha_real":1}
 """
 
 
-def counts(text: str) -> dict[str, Any]:
-    return hlo.count(text)
-
-
 def test_what_xla_made_of_it_calls_of_libraries_too() -> None:
-    assert counts(COMPILED) == {
+    assert hlo.count(COMPILED) == {
         "products": 2,
         "half_products": 2,
         "convolutions": 2,

@@ -60,14 +60,10 @@ def test_a_good_one_is_taken(bundle: Path) -> None:
     assert found.path(LOCK.files[0]).read_bytes() == b"a wheel"
 
 
-def link(to: str) -> Callable[[Path], None]:
-    return lambda path: path.symlink_to(to)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (link("/dev/zero"), "a symbolic link, which is not followed"),
+        (lambda path: path.symlink_to("/dev/zero"), "a symbolic link, which is not followed"),
         (os.mkfifo, "not a regular file"),
         (Path.mkdir, "not a regular file"),
         (lambda path: path.write_bytes(b"a longer wheel"), "should have 7 bytes, and has 14"),

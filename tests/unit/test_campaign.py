@@ -95,10 +95,6 @@ class Trial:
         return [params[key] for params in self.started]
 
 
-def collection() -> Run:
-    return Run(Request(kernels={}))
-
-
 def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
     device = Device({"index": 0, "uuid": "GPU-1", "name": "H100", **seed}, "GPU-1", "0000:01:00.0")
     return Job(level, device, [Part(modes.split())])
@@ -264,10 +260,6 @@ def well(call: dict[str, Any]) -> Any:
     return [*(ran(0, mode) for mode in left), (1.0, DONE)], (1.0, 0)
 
 
-def hang(call: dict[str, Any]) -> Any:
-    return [], None
-
-
 def test_each_process_sees_its_one_gpu_and_the_user_s_environment() -> None:
     stage = Stage(target=True, levels=["L0", "L1"], modes=["fp16"]).go()
     assert [call["module"] for call in stage.calls] == ["level0", "level0", "level1", "level1"]
@@ -295,7 +287,7 @@ def test_as_many_gpus_side_by_side_as_there_are_processors_for(cores: int, most:
 
 def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     stage = Stage(gpus=2, target=True, levels=["L0", "L1"])
-    stage.script = lambda call: (hang if call["uuid"] == "GPU-<uuid-1>" else well)(call)
+    stage.script = lambda call: ([], None) if call["uuid"] == "GPU-<uuid-1>" else well(call)
     stage.go()
     first, second = stage.section("target").facts.runs
     assert (first.outcome, second.outcome) == ("not-run", "ok")
@@ -331,7 +323,7 @@ def test_what_looks_busy_is_looked_at_again(
         fresh = later.pop(0)
         return machine if fresh is None else seen(fresh)  # None: NVML does not answer any more
 
-    run = collection()
+    run = Run(Request(kernels={}))
     run.documents["machine"] = seen(looks[0])
     monkeypatch.setattr(probing, "fresh", lambda run, field: again(field, run.documents["machine"]))
     devices, _reason = gpu_work.choose(run, Options())

@@ -29,10 +29,6 @@ def blind() -> Snapshot:
     return msgspec.structs.replace(healthy, machine=seen)
 
 
-def unknown() -> Snapshot:
-    return Snapshot(schema=SCHEMA, redacted=True, machine=document())
-
-
 MACHINES: dict[str, Callable[[], Snapshot]] = {
     "healthy": machine,
     "warn": lambda: with_fault(persistence=False),
@@ -41,7 +37,7 @@ MACHINES: dict[str, Callable[[], Snapshot]] = {
     "blind": blind,
     "empty": empty_machine,
     "lost": lost_gpu,
-    "unknown": unknown,
+    "unknown": lambda: Snapshot(schema=SCHEMA, redacted=True, machine=document()),
     "hot": lambda: hot(3),
 }
 

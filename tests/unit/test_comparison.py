@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import bench_runs
@@ -115,10 +114,6 @@ def test_what_is_no_figure_is_left_out(changes: dict[str, Any]) -> None:
     assert figures(kernels(**changes)) == []
 
 
-def keys(found: Iterable[Measurement]) -> set[str]:
-    return {one.key for one in found}
-
-
 def test_memory_links_and_pairs() -> None:
     found = figures(memory_runs.with_runs(memory_runs.runs()))
     copies = [one for one in found if one.key == "memory.copy"]
@@ -126,7 +121,7 @@ def test_memory_links_and_pairs() -> None:
     assert copies[0].spread == pytest.approx(0.01) and copies[0].under == "1024 MiB"
     pairs = [one for one in found if one.key == "peers.directly"]
     assert len(pairs) == COUNT * (COUNT - 1) and "GPU 0 to GPU 1" in {one.device for one in pairs}
-    assert "links.pinned_to_the_GPU" in keys(found)
+    assert "links.pinned_to_the_GPU" in {one.key for one in found}
 
 
 def test_a_row_on_a_cpu_has_no_device() -> None:

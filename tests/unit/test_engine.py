@@ -163,10 +163,6 @@ def a_package() -> Verdict:
     return made_finding("fail", "broken", about("package", "numpy"))
 
 
-def a_switch() -> Verdict:
-    return made_finding("fail", "broken", about_device_at("nvswitch", "0000:03:00.0"))
-
-
 def made_only_by(code: str) -> Verdict:
     """A finding whose cause no other check explains."""
     made = made_finding("fail", "broken")
@@ -174,6 +170,7 @@ def made_only_by(code: str) -> Verdict:
 
 
 ONE, TWO = "0000:01:00.0", "0000:02:00.0"
+SWITCH = about_device_at("nvswitch", "0000:03:00.0")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +182,7 @@ ONE, TWO = "0000:01:00.0", "0000:02:00.0"
         (finding_at("fail", ONE), finding_at("fail", ONE, TWO), False),
         (failing, finding_at("fail", TWO), True),
         (finding_at("fail", ONE), raises(CouldNotRun("nothing answers")), True),
-        (lambda view: [a_switch()], finding_at("warn", ONE, TWO), True),
+        (lambda view: [made_finding("fail", "broken", SWITCH)], finding_at("warn", ONE, TWO), True),
         (finding_at("warn", ONE), finding_at("warn", ONE), True),
         (finding_at("warn", ONE), finding_at("fail", ONE), False),
         (finding_at("fail", ONE), lambda view: [a_package()], False),

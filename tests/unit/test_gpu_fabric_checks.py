@@ -27,10 +27,6 @@ from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 
 
-def all_gpus(**changes: Any) -> list[Any]:
-    return [gpu(n, **changes) for n in range(8)]
-
-
 def services(**running: bool) -> Any:
     return kernel(
         services=[
@@ -139,17 +135,14 @@ def test_case(name: str) -> None:
 
 
 def test_the_fabrics_remedy_names_the_drivers_version() -> None:
-    stopped = machine(all_gpus(fabric_state="In Progress"), kernel=services(fabricmanager=False))
+    gpus = [gpu(n, fabric_state="In Progress") for n in range(8)]
+    stopped = machine(gpus, kernel=services(fabricmanager=False))
     result = judged_alone(stopped, "GPU-012")
     assert "nvidia-fabricmanager-535" in full_text(result)
     result = judged_alone(with_fault(fabric_state="In Progress"), "GPU-012")
     assert "systemctl restart nvidia-fabricmanager" in full_text(result)
     assert "a minute or two" in full_text(result) and "multi-node" not in full_text(result)
     assert ADDRESSES[VICTIM] in result.findings[0].subject
-
-
-def health(*faults: str) -> Snapshot:
-    return with_fault(fabric_health="Unhealthy", fabric_faults=list(faults))
 
 
 FABRIC_FAULTS = [
@@ -159,7 +152,8 @@ FABRIC_FAULTS = [
 
 @pytest.mark.parametrize("fault", [*FABRIC_FAULTS, "unknown_9"])
 def test_each_fault_of_the_fabric_is_one_finding(fault: str) -> None:
-    (finding,) = judged_alone(health(fault), "GPU-012").findings
+    unhealthy = with_fault(fabric_health="Unhealthy", fabric_faults=[fault])
+    (finding,) = judged_alone(unhealthy, "GPU-012").findings
     assert ADDRESSES[VICTIM] in finding.subject and fault.replace("_", " ") in finding.message
     assert finding.remedy is not None and finding.remedy.commands
     assert finding.level == (

@@ -253,10 +253,6 @@ def test_wsl(tree: Tree, release: str, device: bool, wsl: bool) -> None:
     assert put(host_virtual.put_wsl, tree).get("wsl") is wsl
 
 
-def hypervisor(tree: Tree, flags: set[str]) -> Any:
-    return put(host_virtual.put_hypervisor, tree, flags).values["hypervisor"]
-
-
 X86_VM = {"fpu", "hypervisor"}
 
 
@@ -274,7 +270,7 @@ X86_VM = {"fpu", "hypervisor"}
 def test_hypervisors_by_dmi(tree: Tree, vendor: str, product: str, name: str) -> None:
     tree.write("/sys/class/dmi/id/sys_vendor", vendor + "\n")
     tree.write("/sys/class/dmi/id/product_name", product + "\n")
-    assert hypervisor(tree, X86_VM) == name
+    assert put(host_virtual.put_hypervisor, tree, X86_VM).values["hypervisor"] == name
 
 
 # security

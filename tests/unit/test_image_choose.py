@@ -141,11 +141,6 @@ def test_what_is_met_or_not_known_is_not_refused(
     image_driver.check_driver(own, snapshot)
 
 
-def needed(plan: Any) -> dict[str, int]:
-    """{what: MiB}, whichever file systems share it."""
-    return {" and ".join(room.what): room.needed_mib for room in plan.disk_needs}
-
-
 def sentences(plan: Any) -> dict[str, str]:
     return {step.name: step.sentence for step in plan.steps}
 
@@ -160,7 +155,8 @@ def sentences(plan: Any) -> dict[str, str]:
 def test_every_engine_is_asked_for_the_room_that_it_takes(
     engine: str, expected: dict[str, int]
 ) -> None:
-    assert needed(planned(engine=engine)) == expected
+    needs = planned(engine=engine).disk_needs
+    assert {" and ".join(room.what): room.needed_mib for room in needs} == expected
 
 
 def test_an_image_that_the_engine_has_takes_nothing() -> None:

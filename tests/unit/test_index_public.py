@@ -13,10 +13,6 @@ from envcheck.install.network.public_index import PublicIndex, choose
 UV = "--index-url https://uv.example/simple\n"
 
 
-def pip(**settings: str) -> dict[str, Setting]:
-    return {k.replace("_", "-"): Setting(v, "/etc/pip.conf") for k, v in settings.items()}
-
-
 def chosen(settings: dict[str, Setting], uv: str = UV) -> PublicIndex:
     return choose(settings, lambda: uv)
 
@@ -37,10 +33,6 @@ def machine(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def setting(environ: dict[str, str], name: str = "index-url") -> Setting | None:
-    return pip_settings(environ).get(name)
-
-
 def test_uv_is_asked_where_pip_says_nothing() -> None:
     found = chosen({})
     assert (found.url, found.origin, found.remarks) == ("https://uv.example/simple", "uv", [])
@@ -49,7 +41,7 @@ def test_uv_is_asked_where_pip_says_nothing() -> None:
 @pytest.mark.parametrize("value", ["true", "1", "Yes", "on"])
 def test_no_index_is_an_error_that_names_it(value: str) -> None:
     with pytest.raises(UsageError, match=r"no-index in /etc/pip\.conf") as caught:
-        chosen(pip(no_index=value))
+        chosen({"no-index": Setting(value, "/etc/pip.conf")})
     assert "--offline" in caught.value.hint
 
 
@@ -63,7 +55,8 @@ def test_the_files_in_pips_order(machine: dict[str, str], tmp_path: Path) -> Non
     machine["VIRTUAL_ENV"] = str(tmp_path / "active")
     for number, path in enumerate(order):
         write(path, f"[global]\nindex-url = https://{number}.example\n")
-        assert setting(machine) == Setting(f"https://{number}.example", str(path))
+        expected = Setting(f"https://{number}.example", str(path))
+        assert pip_settings(machine).get("index-url") == expected
 
 
 def test_a_broken_file_is_named_without_its_text(machine: dict[str, str], tmp_path: Path) -> None:

@@ -154,10 +154,6 @@ def test_the_work_inside_reports_its_events_and_rubbish_is_none(tmp_path: Path) 
     assert look(tmp_path, answer())[2] == [EVENT]
 
 
-def explained(code: int, errors: str) -> str:
-    return str(reason(Result(["podman"], "exited", code, b"", errors.encode(), 0.1)))
-
-
 def reason(result: Result, *sent: Any) -> Any:
     """Why there is no answer; sent: messages that came before."""
     child = SimpleNamespace(
@@ -201,4 +197,5 @@ def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, done: Any, wor
 )
 @pytest.mark.parametrize("code", [126, 127])
 def test_an_entrypoint_that_is_not_there_is_the_image_s(code: int, errors: str) -> None:
-    assert "its entrypoint cannot be started: " in explained(code, errors)
+    ended = Result(["podman"], "exited", code, b"", errors.encode(), 0.1)
+    assert "its entrypoint cannot be started: " in str(reason(ended))

@@ -188,10 +188,6 @@ def library(path: str, how: Any = "framework", **facts: Any) -> Library:
     return Library(name=name, how=how, path=path, **facts)
 
 
-def target(**probes: Any) -> dict[str, Any]:
-    return raw(**{"loader": Loader(libraries=[]), **probes})
-
-
 def torch(*paths: str, **facts: Any) -> Any:
     libraries = [library(path) for path in paths]
     return targets.tensorflow(name="torch", libraries=libraries, **facts)
@@ -205,7 +201,7 @@ def planned(report: dict[str, Any] | None, gpus: int = 1, **options: Any) -> lis
 
 def test_l1_gets_the_cublas_that_the_first_framework_mapped() -> None:
     lt, cupti = HERE.replace("cublas.so", "cublasLt.so"), "/cupti/libcupti.so.12"
-    result = target(
+    result = raw(
         tensorflow=torch(HERE, lt, cupti),
         jax=torch("/usr/lib/libcublas.so.11"),
         loader=Loader(libraries=[library("/x/libcublas.so.13", "dlopen")]),

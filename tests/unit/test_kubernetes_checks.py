@@ -121,10 +121,6 @@ def test_the_library_and_cgroup_v2() -> None:
     assert "apt install -y nvidia-container-toolkit" in commands(only(result))
 
 
-def spec(path: str) -> CdiSpec:
-    return CdiSpec(path=path, kind="nvidia.com/gpu", version="0.5.0", missing_paths=[])
-
-
 def podman(version: str, **changes: Any) -> Engine:
     engine = Engine(name="podman", path="/usr/bin/podman", version=version, remote=False)
     return replace(engine, **{"server_version": version, "cdi_spec_dirs": ABSENT, **changes})
@@ -135,7 +131,8 @@ def docker(folders: Any) -> Engine:
 
 
 def test_where_engines_look() -> None:
-    specs = [spec("/run/cdi/nvidia.json")]
+    path = "/run/cdi/nvidia.json"
+    specs = [CdiSpec(path=path, kind="nvidia.com/gpu", version="0.5.0", missing_paths=[])]
     result = of_engines("CTR-011", Host(), engines=[podman("5.5.1")], cdi_specs=specs)
     assert result.outcome == "warn"
     assert "/run/cdi" in only(result).message

@@ -26,10 +26,6 @@ from envcheck.install.engines import client as troubles
 from envcheck.install.wheels import uv, uv_compile
 
 
-def repeated(piece: str, size: int) -> str:
-    return piece * (size // len(piece))
-
-
 def numbered(piece: str, size: int) -> str:
     return "".join(piece.format(number) for number in range(size // len(piece.format(10_000))))
 
@@ -40,10 +36,6 @@ def redact(text: str) -> None:
 
 def smi(before: str, text: str, after: str = "") -> None:
     document.read_document(before + text + after)
-
-
-def specification(text: str) -> None:
-    container_specs.host_paths(container_specs.read_spec(text))
 
 
 def kernel_log(text: str) -> None:
@@ -84,7 +76,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ["a.", "[", '"""', "a.a=1\n", "#\n", "\n "],
     ),
     "container specification": (
-        specification,
+        lambda text: container_specs.host_paths(container_specs.read_spec(text)),
         ["- ", "a:\n", "-\n", "a: 'b\n", "[", "a=", "a = 'b' # \n", "{"],
     ),
     "text on a line": (safe_text.one_line, ["\x1b[0m", " ", "\u202e", "\n"]),
@@ -129,7 +121,7 @@ OTHERS: dict[str, Callable[[int], list[str]]] = {
 def test_hostile_text_takes_linear_time(name: str, size: int, seconds: float) -> None:
     read, pieces = READERS[name]
     others = OTHERS.get(name, lambda _size: [])(size)
-    for text in [*(repeated(piece, size) for piece in pieces), *others]:
+    for text in [*(piece * (size // len(piece)) for piece in pieces), *others]:
         try:
             with contextlib.suppress(ValueError, EnvcheckError), cpu_limit(seconds):
                 read(text)

@@ -84,13 +84,10 @@ ASKED = Asked(["--level=quick", "--target=/opt/tf's env"], 120.0)
 GPU = SlurmNodeState("gpu01", "idle", "", ("a100", "all"), (), 8)
 
 
-def tools(**environ: str) -> SlurmTools:
-    return SlurmTools(Path("/s/srun"), Path("i"), Path("c"), Path("x"), environ)
-
-
 def command(*options: str, node: SlurmNodeState = GPU, **environ: str) -> list[str]:
     question = SlurmQuestion(options=options)
-    return slurm.command(tools(**environ), node, ASKED, question, "envcheck-job", "c00c1e")
+    tools = SlurmTools(Path("/s/srun"), Path("i"), Path("c"), Path("x"), environ)
+    return slurm.command(tools, node, ASKED, question, "envcheck-job", "c00c1e")
 
 
 def test_a_job_of_its_own_with_all_gpus_of_the_node_and_nothing_of_our_environment() -> None:

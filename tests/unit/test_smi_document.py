@@ -58,10 +58,6 @@ def only_gpu(facts: dict[str, Any]) -> Gpu:
     return gpu
 
 
-def capture(name: str) -> Gpu:
-    return only_gpu(document.read_file(str(captures.path(name))))
-
-
 @pytest.mark.parametrize("name", CAPTURES)
 def test_every_xml_capture(name: str) -> None:
     schema, driver, cuda, count, product, address = CAPTURES[name]
@@ -80,7 +76,8 @@ def test_every_xml_capture(name: str) -> None:
 
 
 def test_a_full_document_fills_every_field_that_it_can() -> None:
-    gpu = capture("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
+    path = captures.path("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
+    gpu = only_gpu(document.read_file(str(path)))
     empty = {
         name for name in Gpu.__struct_fields__
         if getattr(getattr(gpu, name), "unavailable", "") == "not-collected"

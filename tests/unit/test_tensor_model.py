@@ -213,15 +213,11 @@ pairs = st.lists(st.tuples(half_words, half_words), min_size=1, max_size=12)
 units = st.sampled_from(sorted(u for u in known_units() if u.input_type == "fp16"))
 
 
-def split(some: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    return [a for a, _ in some], [b for _, b in some]
-
-
 @QUICK
 @given(pairs)
 def test_wide_enough_is_the_exact_sum_truncated(some: list[tuple[int, int]]) -> None:
     exact = sum((value(a, "fp16") * value(b, "fp16") for a, b in some), Fraction(0))
-    got = run(Unit("fp16", "fp32", 500, 32, "RZ", 23), *split(some))
+    got = run(Unit("fp16", "fp32", 500, 32, "RZ", 23), [a for a, _ in some], [b for _, b in some])
     assert abs(value(got)) <= abs(exact)
     step = Fraction(2) ** max(decode(got, "fp32").scale, -149)
     assert abs(exact) - abs(value(got)) < step
