@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import tomli
@@ -58,7 +59,7 @@ def uses() -> tuple[list[Use], set[str]]:
             if not _is_re_call(node):
                 continue
             assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            module = importlib.import_module(_name(path))
+            module = _module(path)
             try:
                 pattern, flags = _value(node.args[0], module), _flags(node, module)
             except NameError:
@@ -113,6 +114,15 @@ def _is_re_call(node: ast.AST) -> bool:
         and node.func.value.id == "re"
         and node.func.attr in ("compile", *CALLS)
     )
+
+
+def _module(path: Path) -> ModuleType:
+    """For the names in a pattern; Ansible's plug-ins have none, and need not be importable."""
+    if "ansible_content" not in path.parts:
+        return importlib.import_module(_name(path))
+    module = ModuleType(path.stem)
+    module.re = re  # type: ignore[attr-defined]
+    return module
 
 
 def _value(node: ast.expr, module: Any) -> Any:
