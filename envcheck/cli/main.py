@@ -138,8 +138,11 @@ def _uninterrupted() -> Iterator[None]:
 def limit_explained(error: BaseException) -> tuple[str, str] | None:
     """(sentence, hint) of an error that a limit is to blame for; None for any other."""
     number = error.errno if isinstance(error, OSError) else None
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if number == errno.ENOENT and "usable temporary directory" in str(error):
+        words = f"no temporary file can be made, with at most {most} open files"
+        return words, "set TMPDIR to a directory that can be written, or allow more: ulimit -n 1024"
     if number in (errno.EMFILE, errno.ENFILE):
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         words = "envcheck needs more open files than it may have"
         return f"{words} ({most})", "raise the limit for this shell: ulimit -n 1024"
     no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)

@@ -16,7 +16,11 @@ from envcheck.exit_codes import ExitCode
 @pytest.mark.parametrize(
     ("what", "limit", "sentence"),
     [
-        (resource.RLIMIT_NOFILE, 6, "may open only 6 files at once|Too many open files"),
+        (
+            resource.RLIMIT_NOFILE,
+            6,
+            "may have \\(6\\)|at most 6 open files|Too many open files",
+        ),
         (resource.RLIMIT_AS, 60 << 20, "may use only 60 MiB of memory, and needs more"),
     ],
 )

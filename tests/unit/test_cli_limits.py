@@ -26,6 +26,11 @@ def explained(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int)
             "more open files than it may have (16)",
         ),
         (OSError(errno.ENFILE, ""), 16, "more open files"),
+        (  # tempfile's, of no directory that can be written, or of no file that may be opened
+            FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
+            6,
+            "no temporary file can be made, with at most 6 open files | set TMPDIR",
+        ),
         (MemoryError(), 400 << 20, "may use only 400 MiB of memory"),
         (OSError(errno.ENOMEM, ""), resource.RLIM_INFINITY, "not enough memory or threads |"),
         (RuntimeError("can't start new thread"), resource.RLIM_INFINITY, "memory or threads"),
