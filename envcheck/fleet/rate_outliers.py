@@ -36,7 +36,7 @@ _MANY = 0.25  # of the machines
 _MATES = 3  # GPUs of a machine that one is compared with
 _BY_MATES = 0.1  # of the chance is for comparisons within machines
 _ALSO = 40
-_MEASURED = ("key", "words", "value", "unit", "device", "under")  # what is said of a measurement
+_MEASURED = ("key", "words", "value", "unit", "device", "under")  # fields of an outlier, too
 
 
 class _Figure(msgspec.Struct):

@@ -48,8 +48,8 @@ def of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
     known, ending = _known(words), last(words)
     if known is None and code:
         return "failed", ending or f"python3 there exited with status {code}"
-    said = f'said no Snapshot, but "{ending}"' if ending else "printed nothing"
-    return known or ("unreadable", f"python3 there {said}")
+    wrote = f'said no Snapshot, but "{ending}"' if ending else "printed nothing"
+    return known or ("unreadable", f"python3 there {wrote}")
 
 
 def _known(words: str) -> tuple[Outcome, str] | None:

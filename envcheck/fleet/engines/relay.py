@@ -60,7 +60,7 @@ def read(
     unpacker = zlib.decompressobj(31)  # of gzip
     try:
         output = unpacker.decompress(base64.b64decode(packed), limit + 1)
-        said, _, status = _text(words).rpartition("\n")
+        stderr, _, status = _text(words).rpartition("\n")
         ended = int(status) if over else None
     except (ValueError, zlib.error):
         return "unreadable", "the answer is damaged"
@@ -69,7 +69,7 @@ def read(
     if ended is None or not unpacker.eof:
         return "unreadable", "the answer is cut off"
     if ended:
-        last = outcomes.last(said).removeprefix("envcheck-collector: ")
+        last = outcomes.last(stderr).removeprefix("envcheck-collector: ")
         return "failed", last or f"the collector exited with status {ended}"
     return output if output.startswith(b"{") else outcomes.of_garbage(_text(output), 0)
 

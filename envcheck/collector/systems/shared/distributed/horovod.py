@@ -1,4 +1,4 @@
-"""How Horovod's ranks find each other without ssh: by variables, and a rendezvous on the loopback."""
+"""How Horovod's ranks find each other without ssh: by variables, and a rendezvous."""
 
 import http.server
 import socketserver
